@@ -10,6 +10,20 @@ use serde_json::Value;
 use crate::plugin::{Plugin, Switch, Tools, WriteAttributes};
 use crate::plugins::PLUGINS;
 
+/// Carried out where the whole write is known, which no plugin sees: by the registry.
+const BY_REGISTRY: [&str; 5] = [
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ResourceQuota",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+];
+
+/// On by default in kube-apiserver, and about what only gates serve that are off by default there and here:
+/// nobody is asked for anything.
+const IDLE: [&str; 4] =
+    ["ClusterTrustBundleAttest", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
+
 /// Which plugins are on: all that are carried out, but for those turned off.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
@@ -28,7 +42,14 @@ pub enum ServiceAccountAdmission {
 impl Admission {
     /// Whether the plugin `name` is carried out, unless it is turned off by that name.
     pub fn carries_out(name: &str) -> bool {
-        PLUGINS.iter().any(|plugin| plugin.name() == name && plugin.switch() == Switch::ByName)
+        BY_REGISTRY.contains(&name)
+            || IDLE.contains(&name)
+            || PLUGINS.iter().any(|plugin| plugin.name() == name && plugin.switch() == Switch::ByName)
+    }
+
+    /// Whether one of those is on that the registry carries out.
+    pub fn has(&self, name: &str) -> bool {
+        BY_REGISTRY.contains(&name) && !self.off.contains(name)
     }
 
     /// All but `names`; a name of none of them turns nothing off.
@@ -76,16 +97,21 @@ impl Admission {
     ///
     /// # Errors
     /// What the first of them has against it.
-    pub async fn validate(
+    pub async fn validate_by_policy(
         &self,
         write: &WriteAttributes<'_>,
         object: &Value,
         tools: &Tools<'_>,
     ) -> Result<(), Status> {
         for plugin in self.plugins(write) {
-            plugin.validate(write, object, tools).wait().await?;
+            plugin.validate_by_policy(write, object, tools).wait().await?;
         }
         Ok(())
+    }
+
+    /// What plugins tell the client of a write that nobody refused.
+    pub fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
+        self.plugins(write).flat_map(|plugin| plugin.warnings(write, object, tools)).collect()
     }
 
     fn plugins(&self, write: &WriteAttributes<'_>) -> impl Iterator<Item = &'static dyn Plugin> {

@@ -1,8 +1,9 @@
-//! What stands between a valid write and the store: plugins that fill in what a client leaves out and refuse what is valid and yet
-//! may not be.
+//! What stands between a valid write and the store: plugins that fill in what a client leaves out and refuse
+//! what is valid and yet may not be.
 //!
-//! In: a write's attributes, its object, and what may be read by a trait. Out: the object filled in, causes, or a refusal. A plugin is
-//! one file in `plugins/` and one line in their list. Never: commits; knows a registry, a store, HTTP.
+//! In: a write's attributes, its object, and what may be read by a trait. Out: the object filled in, causes,
+//! or a refusal. A plugin is one file in `plugins/` and one line in their list. Never: commits; knows a
+//! registry, a store, HTTP.
 
 mod chain;
 mod plugin;

@@ -13,6 +13,23 @@ use serde_json::Value;
 pub type Admitted<'a> = Eventual<'a, Result<(), Status>>;
 
 /// One concern between a write and the store. Whatever it does not say, it lets be.
+///
+/// `object` is what will be stored, whichever verb or subresource the write came by, and subresources are
+/// asked about like whole objects:
+///
+/// | write | in `mutate` | in `causes` and `validate_by_policy` |
+/// |---|---|---|
+/// | create, update; a patch is an update | the object as sent, defaulted | the object as it would be stored |
+/// | `status`, `ephemeralcontainers`, `resize` and their like: update | the object as sent | only what the subresource may write is new |
+/// | `scale`: update | the whole object, its replicas changed, and not the Scale | the same |
+/// | `binding`: create | the pod as it is | the pod, bound, with the labels and annotations of the Binding |
+/// | `eviction`: create; delete, deletecollection | null | null; a delete that begins with a grace is a delete |
+/// | reviews, requests for tokens: create | the review | the review |
+///
+/// What `mutate` fills in passes through *prepare* afterwards, where a kind takes back what only the server
+/// writes. A bound that a policy sets stays with its plugin: `limits.rs` is for what the server holds. One
+/// that refuses updates lets those through that take away what it objects to, and finalizers: else what is
+/// stored already can never be deleted.
 pub trait Plugin: Sync {
     /// Its name, as `--disable-admission-plugins` has it if it can be turned off.
     fn name(&self) -> &'static str;
@@ -25,13 +42,15 @@ pub trait Plugin: Sync {
     /// Whether it has anything to do with such a write.
     fn handles(&self, write: &WriteAttributes<'_>) -> bool;
 
-    /// What it decides by. A refusal that was judged by caches is judged again when these have all that was acknowledged before,
-    /// so that a class counts from then on. What is filled in twice is what is filled in once.
+    /// What it decides by. A refusal that was judged by caches is judged again when these have all that was
+    /// acknowledged before, so that a class counts from then on. What is filled in twice is what is filled in
+    /// once.
     fn decides_by(&self) -> &'static [ReadFrom] {
         &[]
     }
 
-    /// Fills in what the client leaves out, or refuses: before the object is validated.
+    /// Fills in what the client leaves out, with 403 where it cannot; refuses only what makes no sense from
+    /// here on, such as an object whose namespace is not there. Before the object is validated.
     fn mutate<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
@@ -42,14 +61,14 @@ pub trait Plugin: Sync {
         Eventual::Now(Ok(()))
     }
 
-    /// What it adds to that which validation finds.
+    /// What it adds to that which validation finds: the write is answered with 422.
     fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
         let _nothing = (write, object, tools);
         Vec::new()
     }
 
-    /// Refuses what is valid and yet may not be.
-    fn validate<'a>(
+    /// Refuses what is valid and yet may not be, with [`WriteAttributes::forbidden`].
+    fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
         object: &'a Value,
@@ -57,6 +76,12 @@ pub trait Plugin: Sync {
     ) -> Admitted<'a> {
         let _nothing = (write, object, tools);
         Eventual::Now(Ok(()))
+    }
+
+    /// What its client is told of a write that nobody refused.
+    fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
+        let _nothing = (write, object, tools);
+        Vec::new()
     }
 }
 
@@ -74,8 +99,8 @@ pub enum Switch {
 /// A write as plugins see it, whichever verb it came by.
 #[derive(Clone, Copy)]
 pub struct WriteAttributes<'a> {
-    /// Create, update, delete, deletecollection or connect. A patch is an update once it is applied, and an update that creates is a
-    /// create.
+    /// Create, update, delete, deletecollection or connect. A patch is an update once it is applied, and an
+    /// update that creates is a create.
     pub verb: &'a Verb,
     /// Of what. The name is that of the path.
     pub of: ResourceAttributes<'a>,
@@ -85,6 +110,8 @@ pub struct WriteAttributes<'a> {
     pub dry_run: bool,
     /// The stored object, once it is known which that is.
     pub old: Option<&'a Value>,
+    /// What the client sent where that is not the object, such as a Binding; null otherwise.
+    pub sent: &'a Value,
 }
 
 /// A resource that plugins read, of version v1: its group and plural name.
@@ -103,8 +130,12 @@ pub trait Lookup: Send + Sync {
         name: &'a str,
     ) -> Eventual<'a, Result<Option<Arc<Object>>, Status>>;
 
-    /// The cached objects at cluster scope that have `mark` in their JSON text, at which the caller looks more closely.
+    /// The cached objects at cluster scope that have `mark` in their JSON text, at which the caller looks
+    /// more closely.
     fn marked(&self, from: ReadFrom, mark: &str) -> Vec<Arc<Object>>;
+
+    /// The cached objects of a namespace, by name.
+    fn in_namespace(&self, from: ReadFrom, namespace: &str) -> Vec<Arc<Object>>;
 
     /// Waits until the cache has all that was acknowledged before the call.
     fn fresh(&self, from: ReadFrom) -> Admitted<'_>;
@@ -124,7 +155,14 @@ impl Tools<'_> {
         value_of(&*self.lookup.cached(from, "", name)?)
     }
 
-    /// The classes that have `mark` in their text. There are few classes, and fewer that are marked: only these are decoded.
+    /// The objects of a namespace. Asked for kinds of which a namespace has few.
+    /// One at a time is a tree.
+    pub(crate) fn in_namespace(&self, from: ReadFrom, namespace: &str) -> impl Iterator<Item = Value> {
+        self.lookup.in_namespace(from, namespace).into_iter().filter_map(|object| value_of(&object))
+    }
+
+    /// The classes that have `mark` in their text. There are few classes, and fewer that are marked: only
+    /// these are decoded.
     pub(crate) fn marked_classes(&self, from: ReadFrom, mark: &str) -> Vec<Value> {
         self.lookup.marked(from, mark).iter().filter_map(|class| value_of(class)).collect()
     }
@@ -134,6 +172,11 @@ impl WriteAttributes<'_> {
     /// Whether it is about whole objects of this resource.
     pub fn is_of(&self, group: &str, resource: &str) -> bool {
         self.of.group == group && self.of.resource == resource && self.of.subresource.is_empty()
+    }
+
+    /// Whether it is about this subresource of this resource.
+    pub fn is_of_part(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        self.of.group == group && self.of.resource == resource && self.of.subresource == subresource
     }
 
     pub fn creates(&self) -> bool {
@@ -160,9 +203,12 @@ impl WriteAttributes<'_> {
         self.forbidden_as(name, why)
     }
 
-    /// 403 for what is called `name`.
+    /// 403 for what is called `name`, which may be nothing.
     pub fn forbidden_as(&self, name: &str, why: &str) -> Status {
-        let message = format!("{} {name:?} is forbidden: {why}", self.qualified());
+        let message = match name {
+            "" => format!("{} is forbidden: {why}", self.qualified()),
+            name => format!("{} {name:?} is forbidden: {why}", self.qualified()),
+        };
         Status::new(Reason::Forbidden, message).about(self.of.group, self.of.resource, name)
     }
 
@@ -174,7 +220,8 @@ impl WriteAttributes<'_> {
         }
     }
 
-    /// What `fill` does to the object's members, which needs nobody to be asked.
+    /// What `fill` does to the object's members, which needs nobody to be asked; 403 for what it has against
+    /// them.
     pub(crate) fn filled<'a>(
         &self,
         object: &mut Value,
@@ -184,7 +231,7 @@ impl WriteAttributes<'_> {
         Eventual::Now(filled.map_err(|why| self.forbidden(object, &why)))
     }
 
-    /// What `judge` says of the object's members.
+    /// What `judge` says of the object's members; 403 for what it has against them.
     pub(crate) fn judged<'a>(
         &self,
         object: &Value,
@@ -197,13 +244,5 @@ impl WriteAttributes<'_> {
 
 /// A stored object of a built-in kind as a tree.
 fn value_of(object: &Object) -> Option<Value> {
-    serde_json::from_slice(&json_of(object)).ok()
-}
-
-/// Its JSON, without what says its kind.
-pub(crate) fn json_of(object: &Object) -> Vec<u8> {
-    let mut json = Vec::with_capacity(object.body_len() + 1);
-    json.push(b'{');
-    object.write_body(None, None, &mut json);
-    json
+    serde_json::from_slice(&object.untyped_json()).ok()
 }

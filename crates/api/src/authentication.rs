@@ -1,6 +1,7 @@
 //! Who asks: what one kind of credentials says of it.
 //!
-//! In: what a request presents. Out: a caller, or nothing, or that it is no good. Never: what the caller may do.
+//! In: what a request presents. Out: a caller, or nothing, or that it is no good. Never: what the caller may
+//! do.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use forebay_apimachinery::Caller;
 
 use crate::Eventual;
 
-/// Knows one kind of credentials. Several make a chain: the first that knows somebody is believed, whatever others refuse.
+/// Knows one kind of credentials. Several make a chain: the first that knows somebody is believed, whatever
+/// others refuse.
 pub trait Authenticator: Send + Sync {
     fn authenticate<'a>(&'a self, presented: &'a Presented<'a>) -> Eventual<'a, Authentication>;
 }

@@ -1,6 +1,7 @@
 //! What a caller may do: one question and its answer, and all that can be said of a caller's rights.
 //!
-//! In: [`Attributes`]. Out: a [`Decision`]. Whoever asks has the chain, requests, reviews and verbs alike. Never: words for a client.
+//! In: [`Attributes`]. Out: a [`Decision`]. Whoever asks has the chain, requests, reviews and verbs alike.
+//! Never: words for a client.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -70,7 +71,8 @@ pub struct PathRule {
     pub paths: Vec<Cow<'static, str>>,
 }
 
-/// A right beside the one that a request was let in by, which only a verb finds out that it takes: a PUT that creates.
+/// A right beside the one that a request was let in by, which only a verb finds out that it takes: a PUT that
+/// creates.
 pub trait Permission: Send + Sync {
     /// # Errors
     /// What a client is told who has it not.

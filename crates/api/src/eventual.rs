@@ -1,7 +1,7 @@
 //! Answers that are mostly there at once.
 //!
-//! In: a value, or what comes to one. Out: the value. What is known costs no allocation and no turn of a task; what has to ask
-//! elsewhere (a webhook, an issuer of tokens, the store) costs a box.
+//! In: a value, or what comes to one. Out: the value. What is known costs no allocation and no turn of a
+//! task; what has to ask elsewhere (a webhook, an issuer of tokens, the store) costs a box.
 
 use std::pin::Pin;
 

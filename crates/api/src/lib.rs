@@ -1,16 +1,21 @@
 //! The traits at the seams between rooms, and the types that they speak in.
 //!
-//! In and out: vocabulary of `apimachinery`. Above it stand those who implement a trait and those who use it, who need not know each
-//! other. Never: implements what it describes.
+//! In and out: vocabulary of `apimachinery`, what is served (`catalog`), and how it is read (`reads`). Above
+//! it stand those who implement a trait and those who use it, who need not know each other. Never: implements
+//! what it describes.
 
 mod authentication;
 mod authorization;
+mod caches;
 mod eventual;
+mod refusing;
 mod verbs;
 
 pub use authentication::{Authenticated, Authentication, Authenticator, Certificate, Presented};
 pub use authorization::{Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules};
+pub use caches::{Caches, Relief};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
-    Answer, Api, Awaited, Body, MayCreate, Outcome, PatchKind, Read, ResourceTarget, method_not_supported,
+    Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read, ReviewRequest,
+    Success, SuccessOf,
 };

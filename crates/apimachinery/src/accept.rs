@@ -10,6 +10,6 @@ mod negotiate;
 pub use content_type::{ContentType, unsupported_media_type};
 pub use header::{CLAUSES_MAX, Clause, parse_accept};
 pub use negotiate::{
-    AsKind, Choice, Media, MetaVersion, Offered, aggregated_discovery, negotiate, negotiate_custom,
+    AsKind, Choice, Drops, Media, MetaVersion, Offered, aggregated_discovery, negotiate, negotiate_custom,
     not_acceptable, not_acceptable_stream,
 };

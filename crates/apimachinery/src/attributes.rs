@@ -1,7 +1,8 @@
 //! One question about a right: may this caller do that?
 //!
-//! In: parts of a request, of a review, or of what a verb finds out while it works. Out: what an authorizer is asked. It borrows
-//! everything: to ask another question about the same request costs nothing. Never: answers.
+//! In: parts of a request, of a review, or of what a verb finds out while it works. Out: what an authorizer
+//! is asked. It borrows everything: to ask another question about the same request costs nothing. Never:
+//! answers.
 
 use crate::{Caller, Verb};
 

@@ -11,7 +11,8 @@ pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 pub const ANONYMOUS: &str = "system:anonymous";
 /// Members may do everything, whatever is configured.
 pub const MASTERS: &str = "system:masters";
-/// The group of all service accounts; those of a namespace are in one named `system:serviceaccounts:<namespace>`.
+/// The group of all service accounts; those of a namespace are in one named
+/// `system:serviceaccounts:<namespace>`.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 /// Who asks.

@@ -1,7 +1,7 @@
 //! Where a fault is, in the words of upstream's `field.Path`: `spec.items[2].name`, `data[key]`.
 //!
-//! In: steps, while an object is walked. Out: text, when something is wrong. Never: allocates while nothing is; reads a path,
-//! which [`FieldPath`](crate::FieldPath) does.
+//! In: steps, while an object is walked. Out: text, when something is wrong. Never: allocates while nothing
+//! is; reads a path, which [`FieldPath`](crate::FieldPath) does.
 
 use std::fmt;
 

@@ -1,11 +1,13 @@
-//! The path of a field in an object: `spec.containers[0].image`, `metadata.labels['a.b/c']`, `spec.containers[*].env`.
+//! The path of a field in an object: `spec.containers[0].image`, `metadata.labels['a.b/c']`,
+//! `spec.containers[*].env`.
 //!
 //! In: text. Out: its steps. Never: looks at an object; whoever walks one decides what a step means there.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Steps of a path: no built-in kind nests a third of it, and whoever walks along a path holds a frame for each.
+/// Steps of a path: no built-in kind nests a third of it, and whoever walks along a path holds a frame for
+/// each.
 pub const STEPS_MAX: usize = 64;
 
 /// A path, never empty.

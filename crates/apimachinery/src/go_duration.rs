@@ -1,6 +1,7 @@
 //! Durations as Go writes them: `1h30m`, `1.5s`, `-2ms`, `0`.
 //!
-//! In: text. Out: signed nanoseconds, or what is wrong. Never: decides whether a duration may be negative or long.
+//! In: text. Out: signed nanoseconds, or what is wrong. Never: decides whether a duration may be negative or
+//! long.
 //!
 //! Source: Go 1.24 `time.ParseDuration`, roundings included.
 
@@ -11,7 +12,8 @@ use crate::json::go_quote;
 pub enum GoDurationError<'t> {
     #[error("not a duration")]
     Invalid,
-    /// More than an int64 of nanoseconds holds, which is 292 years. Go says the same of it as of what is invalid.
+    /// More than an int64 of nanoseconds holds, which is 292 years. Go says the same of it as of what is
+    /// invalid.
     #[error("too long")]
     TooLong,
     #[error("missing unit")]
@@ -100,7 +102,8 @@ fn whole_number(digits: &str) -> Option<u64> {
     }
 }
 
-/// `scale` times `0.digits`, in floating point as Go has it; digits that an int64 has no room for change nothing.
+/// `scale` times `0.digits`, in floating point as Go has it; digits that an int64 has no room for change
+/// nothing.
 fn part(digits: &str, scale: u64) -> u64 {
     let (mut numerator, mut denominator) = (0u64, 1f64);
     for digit in digits.bytes() {

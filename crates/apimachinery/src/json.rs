@@ -4,6 +4,7 @@
 //! strict decoder complains of, and bytes escaped as Go's `encoding/json` escapes them. Never: knows a
 //! schema.
 
+mod order;
 mod parse;
 mod part;
 mod quote;
@@ -13,6 +14,7 @@ mod typed;
 pub mod weight;
 mod write;
 
+pub use order::in_order;
 pub(crate) use parse::replace_invalid_utf8;
 pub use parse::{DEPTH_MAX, DUPLICATES_MAX, ParseError, Parsed, parse, read};
 pub use part::{Part, read_part};

@@ -4,7 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A storage key, `/registry/pods/default/web`, or below a resource's prefix, `default/web`. Shared, ordered bytewise.
+/// A storage key, `/registry/pods/default/web`, or below a resource's prefix, `default/web`. Shared, ordered
+/// bytewise.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 

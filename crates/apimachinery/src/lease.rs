@@ -1,9 +1,9 @@
 //! What a request makes the server hold, in bytes: asked for before it is held.
 //!
-//! In: a [`Ledger`], which says whether there is memory for more, and what was taken from it before the work began. Out:
-//! leave to hold so many bytes more, or [`Exhausted`]. Whatever is made of what a client sent is made on the lease of its
-//! request: a tree of values cannot be read without one. What was leased goes back to the ledger when the request is over.
-//! Never: waits; whoever can wait does so before the work begins.
+//! In: a [`Ledger`], which says whether there is memory for more, and what was taken from it before the work
+//! began. Out: leave to hold so many bytes more, or [`Exhausted`]. Whatever is made of what a client sent is
+//! made on the lease of its request: a tree of values cannot be read without one. What was leased goes back
+//! to the ledger when the request is over. Never: waits; whoever can wait does so before the work begins.
 //!
 //! The state has no owner: each part of it is an atomic, and all that work on one request count together.
 
@@ -11,12 +11,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The most that one tree of values may take: of what a client sends, of what a patch or a default makes of it, of the copy
-/// that is changed. An object of one small member takes 704 B, so that a body of 3 MiB which has more than one of them for
-/// each 48 bytes is refused; of kube-apiserver's 1.5 MiB, for each 24. Real ones have 60 or more.
+/// The most that one tree of values may take: of what a client sends, of what a patch or a default makes of
+/// it, of the copy that is changed. An object of one small member takes 704 B, so that a body of 3 MiB which
+/// has more than one of them for each 48 bytes is refused; of kube-apiserver's 1.5 MiB, for each 24. Real
+/// ones have 60 or more.
 pub const TREE_BYTES_MAX: usize = 44 << 20;
 
-/// The most that one request may hold: the tree that is written, the one that is replaced, a copy of each, and texts.
+/// The most that one request may hold: the tree that is written, the one that is replaced, a copy of each,
+/// and texts.
 pub const LEASE_BYTES_MAX: usize = 4 * TREE_BYTES_MAX + (32 << 20);
 
 /// The ledger is asked for so much at a time, so that it is asked rarely.
@@ -86,8 +88,9 @@ impl Lease {
         SERVER.get_or_init(|| Lease::bounded(Box::new(Unbounded), usize::MAX, usize::MAX, usize::MAX)).clone()
     }
 
-    /// As much as one tree may take, from no ledger: for what stands in a request's head, which is short, and for what is read
-    /// from the store and grows by what was written elsewhere, such as the defaults of a schema.
+    /// As much as one tree may take, from no ledger: for what stands in a request's head, which is short, and
+    /// for what is read from the store and grows by what was written elsewhere, such as the defaults of a
+    /// schema.
     pub fn of_one_tree() -> Lease {
         Lease::bounded(Box::new(Unbounded), 0, TREE_BYTES_MAX, TREE_BYTES_MAX)
     }
@@ -143,7 +146,8 @@ impl Lease {
         why
     }
 
-    /// Why something was refused, if it was: whatever was said of the request meanwhile, this is what is wrong with it.
+    /// Why something was refused, if it was: whatever was said of the request meanwhile, this is what is
+    /// wrong with it.
     pub fn exhausted(&self) -> Option<Exhausted> {
         match self.0.exhausted.load(Ordering::Relaxed) {
             0 => None,

@@ -1,8 +1,8 @@
 //! Quantities as `resource.Quantity` reads, writes and compares them, quirks included.
 //!
-//! In: text such as `0.5`, `1e3`, `1536Mi`. Out: the canonical text (`500m`, `1e3`, `1536Mi`), or the value in
-//! billionths to compare and add up. Never: a float; a number that is expanded to more digits than it was written with,
-//! but for a bounded suffix.
+//! In: text such as `0.5`, `1e3`, `1536Mi`. Out: the canonical text (`500m`, `1e3`, `1536Mi`), or the value
+//! in billionths to compare and add up. Never: a float; a number that is expanded to more digits than it was
+//! written with, but for a bounded suffix.
 //!
 //! Source: apimachinery v0.36.3 `pkg/api/resource` (`ParseQuantity`, `CanonicalizeBytes`, `RoundUp`).
 
@@ -73,7 +73,8 @@ pub fn canonical(text: &str, precision: Precision) -> Result<Cow<'_, str>, Quant
     Ok(Cow::Owned(number.text(format)))
 }
 
-/// The text of a quantity rounded away from zero to thousandths; `None` when it has no finer part, or is none.
+/// The text of a quantity rounded away from zero to thousandths; `None` when it has no finer part, or is
+/// none.
 pub fn rounded_to_milli(text: &str) -> Option<String> {
     let Parsed { amount, format, .. } = parse(text).ok()?;
     if amount.scale() >= Precision::Milli.scale() {
@@ -97,6 +98,23 @@ pub fn nanos(text: &str) -> Result<Nanos, QuantityError> {
         }
         Amount::Large(number) => number.nanos(),
     })
+}
+
+/// A quantity's value and how it is written: what has less than one of anything is never written in powers
+/// of 1024.
+///
+/// # Errors
+/// If the text is no quantity.
+pub fn read(text: &str) -> Result<(Nanos, QuantityFormat), QuantityError> {
+    let (nanos, format) = (nanos(text)?, parse(text)?.format);
+    let is_small = format == QuantityFormat::BinarySi && (1..ONE).contains(&nanos);
+    Ok((nanos, if is_small { QuantityFormat::DecimalSi } else { format }))
+}
+
+/// The canonical text of `nanos`, written as `format` says.
+pub fn written(nanos: Nanos, format: QuantityFormat) -> String {
+    let digits = nanos.unsigned_abs().to_string().into_bytes();
+    Decimal { is_negative: nanos < 0, digits, exponent: NANO }.text(format)
 }
 
 /// The value of a member that is a quantity; 0 when it is none.
@@ -131,8 +149,9 @@ pub fn shown(nanos: Nanos, like: &str) -> String {
     format!("{number}{}", suffixes[at])
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+/// How a quantity is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum QuantityFormat {
     /// `12M`
     DecimalSi,
     /// `12e6`
@@ -148,9 +167,9 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 struct Parsed {
     amount: Amount,
-    format: Format,
-    /// Go takes the text for canonical, by tests that are not quite those of being canonical: `+1`, `001Gi` and `1.500`
-    /// are let through.
+    format: QuantityFormat,
+    /// Go takes the text for canonical, by tests that are not quite those of being canonical: `+1`, `001Gi`
+    /// and `1.500` are let through.
     is_canonical: bool,
 }
 
@@ -190,7 +209,7 @@ fn parse(text: &str) -> Result<Parsed, QuantityError> {
     }
     if text == "0" {
         let amount = Amount::Small { value: 0, scale: 0 };
-        return Ok(Parsed { amount, format: Format::DecimalSi, is_canonical: true });
+        return Ok(Parsed { amount, format: QuantityFormat::DecimalSi, is_canonical: true });
     }
     let parts = Parts::of(text)?;
     let (exponent, format) = suffix_meaning(parts.suffix).ok_or(QuantityError::Suffix)?;
@@ -243,13 +262,13 @@ impl<'a> Parts<'a> {
     }
 
     /// The number if it surely fits 64 bits.
-    fn small(&self, exponent: i32, format: Format) -> Option<Parsed> {
+    fn small(&self, exponent: i32, format: QuantityFormat) -> Option<Parsed> {
         let digits = (self.whole.len() + self.fraction.len()) as i64;
         let (mantissa, scale, room) = match format {
-            Format::BinarySi if self.fraction.is_empty() => {
+            QuantityFormat::BinarySi if self.fraction.is_empty() => {
                 (1i64 << exponent, 0, 14 - digits - i64::from(exponent) * 3 / 10)
             }
-            Format::BinarySi => return None,
+            QuantityFormat::BinarySi => return None,
             // Go has 32 bits for this, and lets it wrap.
             _ => (1, exponent.wrapping_sub(self.fraction.len() as i32).into(), SMALL_DIGITS_MAX - digits),
         };
@@ -260,7 +279,7 @@ impl<'a> Parts<'a> {
         let written = digits().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
         let value = written.checked_mul(mantissa)?;
         let is_canonical = match format {
-            Format::BinarySi => written & 7 != 0,
+            QuantityFormat::BinarySi => written & 7 != 0,
             _ => scale % 3 == 0 && written % 1000 != 0 && digits().next() != Some(b'0'),
         };
         let value = if self.is_negative { -value } else { value };
@@ -268,7 +287,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The number of any length, rounded to billionths and, with a binary suffix, capped.
-    fn large(&self, exponent: i32, format: Format) -> Result<Parsed, QuantityError> {
+    fn large(&self, exponent: i32, format: QuantityFormat) -> Result<Parsed, QuantityError> {
         let digits: Vec<u8> = self.value.bytes().filter(u8::is_ascii_digit).collect();
         if digits.is_empty() {
             return Err(QuantityError::Numeric);
@@ -277,11 +296,11 @@ impl<'a> Parts<'a> {
             Decimal { is_negative: self.is_negative, digits, exponent: -(self.fraction.len() as i64) };
         number.strip_leading_zeros();
         match format {
-            Format::BinarySi => (0..exponent).for_each(|_| number.double()),
+            QuantityFormat::BinarySi => (0..exponent).for_each(|_| number.double()),
             _ => number.exponent += i64::from(exponent),
         }
         number.round_up_to(NANO);
-        if format == Format::BinarySi {
+        if format == QuantityFormat::BinarySi {
             number.cap();
         }
         Ok(Parsed { amount: Amount::Large(number), format, is_canonical: false })
@@ -289,27 +308,27 @@ impl<'a> Parts<'a> {
 }
 
 /// The exponent of 10 (decimal formats) or of 2 (binary) that a suffix stands for.
-fn suffix_meaning(suffix: &str) -> Option<(i32, Format)> {
+fn suffix_meaning(suffix: &str) -> Option<(i32, QuantityFormat)> {
     Some(match suffix {
-        "n" => (-9, Format::DecimalSi),
-        "u" => (-6, Format::DecimalSi),
-        "m" => (-3, Format::DecimalSi),
-        "" => (0, Format::DecimalSi),
-        "k" => (3, Format::DecimalSi),
-        "M" => (6, Format::DecimalSi),
-        "G" => (9, Format::DecimalSi),
-        "T" => (12, Format::DecimalSi),
-        "P" => (15, Format::DecimalSi),
-        "E" => (18, Format::DecimalSi),
-        "Ki" => (10, Format::BinarySi),
-        "Mi" => (20, Format::BinarySi),
-        "Gi" => (30, Format::BinarySi),
-        "Ti" => (40, Format::BinarySi),
-        "Pi" => (50, Format::BinarySi),
-        "Ei" => (60, Format::BinarySi),
+        "n" => (-9, QuantityFormat::DecimalSi),
+        "u" => (-6, QuantityFormat::DecimalSi),
+        "m" => (-3, QuantityFormat::DecimalSi),
+        "" => (0, QuantityFormat::DecimalSi),
+        "k" => (3, QuantityFormat::DecimalSi),
+        "M" => (6, QuantityFormat::DecimalSi),
+        "G" => (9, QuantityFormat::DecimalSi),
+        "T" => (12, QuantityFormat::DecimalSi),
+        "P" => (15, QuantityFormat::DecimalSi),
+        "E" => (18, QuantityFormat::DecimalSi),
+        "Ki" => (10, QuantityFormat::BinarySi),
+        "Mi" => (20, QuantityFormat::BinarySi),
+        "Gi" => (30, QuantityFormat::BinarySi),
+        "Ti" => (40, QuantityFormat::BinarySi),
+        "Pi" => (50, QuantityFormat::BinarySi),
+        "Ei" => (60, QuantityFormat::BinarySi),
         _ => {
             let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-            (exponent as i32, Format::DecimalExponent) // Go cuts it to 32 bits, too
+            (exponent as i32, QuantityFormat::DecimalExponent) // Go cuts it to 32 bits, too
         }
     })
 }

@@ -64,7 +64,8 @@ impl fmt::Display for GroupResource {
     }
 }
 
-/// Why an object of a kind that is not known here cannot be read, in kube-apiserver's words, which name its list of kinds.
+/// Why an object of a kind that is not known here cannot be read, in kube-apiserver's words, which name its
+/// list of kinds.
 pub fn not_registered(kind: &str, api_version: &str) -> String {
     let (kind, version) = (go_quote(kind), go_quote(api_version));
     format!("no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\"")
@@ -84,4 +85,10 @@ pub fn api_version(group: &str, version: &str) -> String {
 /// Group and version of an `apiVersion`; the core group is empty.
 pub fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+/// `apps/v1, Kind=Deployment`, as Go prints it.
+pub fn shown_kind(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// The store's commit counter; never 0, never goes back. Clients see it as a decimal `resourceVersion` (KEP-5504).
+/// The store's commit counter; never 0, never goes back. Clients see it as a decimal `resourceVersion`
+/// (KEP-5504).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(NonZeroU64);
 

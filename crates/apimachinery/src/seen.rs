@@ -1,7 +1,8 @@
-//! What came before, looked up by hash: the one way to ask it of what a client sends, as a list takes as long as it is.
+//! What came before, looked up by hash: the one way to ask it of what a client sends, as a list takes as long
+//! as it is.
 //!
-//! In: keys, in the order in which they come. Out: whether a key was there before, or where it first was. Never: keeps an
-//! order; a hash that a client can foresee, as it is std's with its keys.
+//! In: keys, in the order in which they come. Out: whether a key was there before, or where it first was.
+//! Never: keeps an order; a hash that a client can foresee, as it is std's with its keys.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};

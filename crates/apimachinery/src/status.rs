@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::lease::Exhausted;
 
-/// Causes that a status tells: about 300 kB of them. A body of 3 MiB may have as many faults as it has members, and an answer
-/// that lists them all would be thirty times as long; who has mended so many is told of the others then.
+/// Causes that a status tells: about 300 kB of them. A body of 3 MiB may have as many faults as it has
+/// members, and an answer that lists them all would be thirty times as long; who has mended so many is told
+/// of the others then.
 pub const CAUSES_MAX: usize = 1_000;
 
-/// Bytes of the texts of an object's faults, behind which no other is made: each may say a path, or show a value, as long as
-/// the object, and there may be as many as it has members.
+/// Bytes of the texts of an object's faults, behind which no other is made: each may say a path, or show a
+/// value, as long as the object, and there may be as many as it has members.
 pub const FAULT_BYTES_MAX: usize = 1 << 20;
 
 /// What is told of an object's faults so far.
@@ -47,6 +48,8 @@ pub enum Reason {
     Gone,
     Expired,
     Invalid,
+    /// Invalid by a mutating policy, which is not Unprocessable Entity but Forbidden.
+    InvalidByPolicy,
     ServerTimeout,
     StorageReadError,
     Timeout,
@@ -77,6 +80,8 @@ pub enum CauseReason {
     ResourceVersionTooLarge,
     NamespaceTerminating,
     DisruptionBudget,
+    NodeCapacity,
+    UnsupportedPlatform,
     InternalError,
 }
 
@@ -94,7 +99,8 @@ pub struct Cause {
 pub struct Status {
     pub reason: Reason,
     pub message: String,
-    /// Name, group, kind (a resource or a kind, as Kubernetes has it in each case) and uid of what it is about.
+    /// Name, group, kind (a resource or a kind, as Kubernetes has it in each case) and uid of what it is
+    /// about.
     pub name: String,
     pub group: String,
     pub kind: String,
@@ -102,7 +108,21 @@ pub struct Status {
     pub causes: Vec<Cause>,
     pub retry_after_seconds: u32,
     /// A token that goes on from here, on an expired continue token.
-    pub continue_token: String,
+    pub continue_token: Box<str>,
+    /// What the client is warned of beside. No part of the body.
+    pub warnings: Vec<String>,
+    /// What somebody else said in place of reason, code and details, and is passed on as it was said.
+    pub foreign: Option<Box<Foreign>>,
+}
+
+/// What a webhook says of its refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// A number of its own choice.
+    pub code: u16,
+    /// A word of its own choice; empty for none.
+    pub reason: String,
+    pub details: Option<Map<String, Value>>,
 }
 
 impl From<Exhausted> for Status {
@@ -126,7 +146,7 @@ impl Reason {
             Reason::Conflict => "Conflict",
             Reason::Gone => "Gone",
             Reason::Expired => "Expired",
-            Reason::Invalid => "Invalid",
+            Reason::Invalid | Reason::InvalidByPolicy => "Invalid",
             Reason::ServerTimeout => "ServerTimeout",
             Reason::StorageReadError => "StorageReadError",
             Reason::Timeout => "Timeout",
@@ -160,6 +180,8 @@ impl CauseReason {
             CauseReason::ResourceVersionTooLarge => "ResourceVersionTooLarge",
             CauseReason::NamespaceTerminating => "NamespaceTerminating",
             CauseReason::DisruptionBudget => "DisruptionBudget",
+            CauseReason::NodeCapacity => "NodeCapacity",
+            CauseReason::UnsupportedPlatform => "UnsupportedPlatform",
             CauseReason::InternalError => "InternalError",
         }
     }
@@ -177,8 +199,16 @@ impl Status {
             uid: String::new(),
             causes: Vec::new(),
             retry_after_seconds: 0,
-            continue_token: String::new(),
+            continue_token: Box::default(),
+            warnings: Vec::new(),
+            foreign: None,
         }
+    }
+
+    /// Warns the client beside.
+    pub fn warning(mut self, warnings: impl IntoIterator<Item = String>) -> Status {
+        self.warnings.extend(warnings);
+        self
     }
 
     /// Says what it is about.
@@ -209,6 +239,13 @@ impl Status {
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Status {
         Status::new(Reason::AlreadyExists, format!("{} {name:?} already exists", qualified(group, resource)))
             .about(group, resource, name)
+    }
+
+    /// `delete is not supported on resources of kind "widgets.example.com"`.
+    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Status {
+        let message =
+            format!("{verb} is not supported on resources of kind {:?}", qualified(group, resource));
+        Status::new(Reason::MethodNotAllowed, message).about(group, resource, "")
     }
 
     /// `Operation cannot be fulfilled on pods "web": ...`.
@@ -266,11 +303,22 @@ impl Status {
         if !self.continue_token.is_empty() {
             status["metadata"] = json!({ "continue": self.continue_token });
         }
+        if let Some(foreign) = &self.foreign {
+            status["code"] = json!(foreign.code);
+            if !foreign.reason.is_empty() {
+                status["reason"] = json!(foreign.reason);
+            }
+            if let Some(details) = &foreign.details {
+                status["details"] = Value::Object(details.clone());
+            }
+            return status;
+        }
         if self.reason != Reason::Unknown {
             status["reason"] = json!(self.reason.as_str());
         }
         let details = self.details();
-        // Upstream's NewInvalid and its answer to a patch that does not fit have details even when nothing is in them.
+        // Upstream's NewInvalid and its answer to a patch that does not fit have details even when nothing is
+        // in them.
         if !details.is_empty() || self.reason == Reason::Invalid {
             status["details"] = Value::Object(details);
         }
@@ -301,8 +349,8 @@ impl Cause {
         Cause { reason, message: message.into(), field: field.into() }
     }
 
-    /// The reason as clients see it. Upstream's NewInternalError gives its cause none; an internal error of a field has
-    /// one.
+    /// The reason as clients see it. Upstream's NewInternalError gives its cause none; an internal error of a
+    /// field has one.
     pub fn shown_reason(&self) -> Option<&str> {
         let hidden = self.reason == CauseReason::InternalError && self.field.is_empty();
         (!hidden).then(|| self.reason.as_str())

@@ -1,7 +1,7 @@
 //! Steps: what work over client input costs, counted where it is done, so that tests need no clock.
 //!
-//! In: a step at each lookup of a member, each key that is remembered or looked for, each pair of values that is compared.
-//! Out: how many there were while something ran. Never: limits anything; shared between threads.
+//! In: a step at each lookup of a member, each key that is remembered or looked for, each pair of values that
+//! is compared. Out: how many there were while something ran. Never: limits anything; shared between threads.
 //!
 //! A step is an addition to a cell of the thread: a nanosecond beside a lookup that takes twenty.
 

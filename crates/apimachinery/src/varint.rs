@@ -1,6 +1,8 @@
-//! Whole numbers of as many bytes as they need, seven bits in each, lowest first: protobuf's varints, and HPACK's.
+//! Whole numbers of as many bytes as they need, seven bits in each, lowest first: protobuf's varints, and
+//! HPACK's.
 //!
-//! In: a number, or bytes with one in front. Out: its bytes, or the number and the bytes behind it. Never: what it means.
+//! In: a number, or bytes with one in front. Out: its bytes, or the number and the bytes behind it. Never:
+//! what it means.
 
 /// There is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,11 +1,12 @@
 //! What is asked to be done, by the name that rules, reviews and audit have for it.
 //!
-//! In: a name, or a method of HTTP. Out: a [`Verb`]. A name has one value: what is known is never a [`Verb::Other`].
+//! In: a name, or a method of HTTP. Out: a [`Verb`]. A name has one value: what is known is never a
+//! [`Verb::Other`].
 
 use std::fmt;
 
-/// A verb of the API on resources; of another path the request's method in lower case, which is a verb too; or whatever else a rule
-/// can name.
+/// A verb of the API on resources; of another path the request's method in lower case, which is a verb too;
+/// or whatever else a rule can name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// A method that no resource has.

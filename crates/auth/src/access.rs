@@ -69,7 +69,8 @@ impl Access {
         }
     }
 
-    /// Whether `asker` was let in by more than that the path is open to everyone, and may hear why one health check failed.
+    /// Whether `asker` was let in by more than that the path is open to everyone, and may hear why one health
+    /// check failed.
     pub async fn may_hear_why(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> bool {
         match asker {
             Asker::Anonymous => false,

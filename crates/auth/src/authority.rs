@@ -1,9 +1,10 @@
 //! Who vouches for clients: the authorities of their certificates, and what one vouches for.
 //!
-//! In: authorities in PEM; a client's certificates. Out: a [`Word`]: which authority, and from when until when its word holds, so
-//! that nobody has to keep the certificates, nor to verify them again, to know whether it still does. webpki finds the path
-//! and verifies it; what Go asks of a path besides, webpki leaves to us: that the authority itself is in its time, is one,
-//! may sign, is for clients, has no more below it than it allows; and that those between may sign.
+//! In: authorities in PEM; a client's certificates. Out: a [`Word`]: which authority, and from when until
+//! when its word holds, so that nobody has to keep the certificates, nor to verify them again, to know
+//! whether it still does. webpki finds the path and verifies it; what Go asks of a path besides, webpki
+//! leaves to us: that the authority itself is in its time, is one, may sign, is for clients, has no more
+//! below it than it allows; and that those between may sign.
 //!
 //! Source: Go 1.26 `crypto/x509/{verify,x509}.go` (`isValid`, `CheckSignatureFrom`, `checkChainForKeyUsage`).
 
@@ -115,8 +116,8 @@ impl ClientAuthority {
         &self.hints
     }
 
-    /// The word for `chain`, the client's certificate first, to be used as a client. It may be one that holds only later than at
-    /// `unix_ms`.
+    /// The word for `chain`, the client's certificate first, to be used as a client. It may be one that holds
+    /// only later than at `unix_ms`.
     ///
     /// # Errors
     /// Why there is none.
@@ -229,8 +230,8 @@ impl Validity {
     }
 }
 
-/// What a certificate on a path is to be for: clients, or everything, or it does not say. It is asked for each certificate with
-/// which webpki goes on, and so knows how long it has been looking.
+/// What a certificate on a path is to be for: clients, or everything, or it does not say. It is asked for
+/// each certificate with which webpki goes on, and so knows how long it has been looking.
 struct ForClients {
     steps_left: Cell<usize>,
 }

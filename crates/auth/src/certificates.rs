@@ -1,8 +1,8 @@
 //! What a client's certificate says of who asks, and the credentials that may change while the server runs.
 //!
-//! In: the connection's certificates; authorities and tokens. Out: whose a certificate is. It is verified once, by the authorities
-//! that there are, and again when those are others; whether it is in its time is asked for each request. Never: decides what the
-//! holder may do, keeps a certificate.
+//! In: the connection's certificates; authorities and tokens. Out: whose a certificate is. It is verified
+//! once, by the authorities that there are, and again when those are others; whether it is in its time is
+//! asked for each request. Never: decides what the holder may do, keeps a certificate.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,8 +27,8 @@ pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unauthorized;
 
-/// What a connection's client has shown, if it has: what was made of it. The certificates are the TLS session's, which keeps
-/// them anyhow.
+/// What a connection's client has shown, if it has: what was made of it. The certificates are the TLS
+/// session's, which keeps them anyhow.
 #[derive(Default)]
 pub struct Peer(Option<Shown>);
 
@@ -47,7 +47,8 @@ struct Judged {
 
 #[derive(Clone)]
 enum Verdict {
-    /// It is somebody's, while the word of its authority holds; `None`: it names nobody, which counts as no certificate.
+    /// It is somebody's, while the word of its authority holds; `None`: it names nobody, which counts as no
+    /// certificate.
     Good(Word, Option<Arc<Caller>>),
     Bad,
 }
@@ -70,7 +71,8 @@ struct Authorities {
 type Tokens = HashMap<[u8; 32], Arc<Caller>>;
 
 impl Peer {
-    /// A client that showed `chain`, which is judged now: one that asks for nothing is not kept waiting for it.
+    /// A client that showed `chain`, which is judged now: one that asks for nothing is not kept waiting for
+    /// it.
     pub fn new(credentials: &Arc<Credentials>, clock: &Clock, chain: &[CertificateDer<'_>]) -> Peer {
         if chain.is_empty() {
             return Peer::default();
@@ -128,7 +130,8 @@ impl Credentials {
         credentials
     }
 
-    /// From now on certificates are judged by `authority`: those of connections that are there with what is read of them next.
+    /// From now on certificates are judged by `authority`: those of connections that are there with what is
+    /// read of them next.
     pub fn believe(&self, authority: ClientAuthority) {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
         self.authorities.store(Some(Arc::new(Authorities { generation, authority })));

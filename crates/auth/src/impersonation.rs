@@ -1,7 +1,7 @@
 //! Acting as somebody else.
 //!
-//! In: whom a request wants to be made as, and who really asks. Out: whom it is made as. Every name, group and attribute has to be
-//! allowed by itself, as in kube-apiserver. Never: reads a header.
+//! In: whom a request wants to be made as, and who really asks. Out: whom it is made as. Every name, group
+//! and attribute has to be allowed by itself, as in kube-apiserver. Never: reads a header.
 //!
 //! Source: apiserver v1.36.3 `endpoints/filters/impersonation.go`.
 
@@ -76,7 +76,8 @@ impl Wanted {
     }
 }
 
-/// The namespace and the name of the service account that `user` is; one that could not be there is a user like any other.
+/// The namespace and the name of the service account that `user` is; one that could not be there is a user
+/// like any other.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
     let is_label = |text: &str| {

@@ -1,7 +1,8 @@
 //! Who asks, and what they may do.
 //!
-//! In: what a request presents; what is to be done. Out: an [`Asker`]; a yes, or a typed [`Refused`]. Both are chains of one trait
-//! of `api`. Never: knows a verb's body, a code or a header of HTTP, a socket, or where objects are kept.
+//! In: what a request presents; what is to be done. Out: an [`Asker`]; a yes, or a typed [`Refused`]. Both
+//! are chains of one trait of `api`. Never: knows a verb's body, a code or a header of HTTP, a socket, or
+//! where objects are kept.
 
 mod access;
 mod asker;

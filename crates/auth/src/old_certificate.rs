@@ -1,10 +1,10 @@
-//! Client certificates of X.509 version 1, which `openssl x509 -req` makes unless it is told otherwise: they have no
-//! extensions, and the library that judges the others does not read them.
+//! Client certificates of X.509 version 1, which `openssl x509 -req` makes unless it is told otherwise: they
+//! have no extensions, and the library that judges the others does not read them.
 //!
-//! In: a certificate of that version. Out: whether the client has its key, and whether an authority signed it. Such a
-//! certificate says nothing of its use, which means any; it is taken only from an authority itself, without
-//! intermediates. Its signature is one that the others may have too: none with SHA-1, and none by an RSA key of less than
-//! 2048 bits, which it may not have itself either.
+//! In: a certificate of that version. Out: whether the client has its key, and whether an authority signed
+//! it. Such a certificate says nothing of its use, which means any; it is taken only from an authority
+//! itself, without intermediates. Its signature is one that the others may have too: none with SHA-1, and
+//! none by an RSA key of less than 2048 bits, which it may not have itself either.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};

@@ -6,7 +6,7 @@ use crate::error::{FeedError, ReadError, TxnError};
 use crate::feed::Feed;
 use crate::pages::{self, Pages};
 use crate::told::Tell;
-use crate::txn::{BoxFuture, Outcome, Range, RangePage, Txn, Versioned};
+use crate::txn::{BoxFuture, Range, RangePage, Txn, TxnResponse, Versioned};
 
 /// How large the store is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,8 @@ pub struct Size {
 pub struct Sent {
     /// Requests, other than those of open feeds.
     pub requests: u64,
-    /// Quorum reads that were tried, each for all who waited for it: for [`Backend::barrier`], and the store's own.
+    /// Quorum reads that were tried, each for all who waited for it: for [`Backend::barrier`], and the
+    /// store's own.
     pub barriers: u64,
     /// Feeds that were opened again.
     pub reopened: u64,
@@ -36,7 +37,7 @@ const COUNT_PAGE: usize = 500;
 /// A store. Shared by reference; every method may be called from any task.
 pub trait Backend: Send + Sync + 'static {
     /// Commits or refuses `txn`. Not cancel-safe in one sense: a dropped call may still commit.
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>>;
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>>;
 
     /// Reads one key as of now, at quorum.
     fn get<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>>;
@@ -44,7 +45,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Reads a page.
     fn range(&self, range: Range) -> BoxFuture<'_, Result<RangePage, ReadError>>;
 
-    /// Reads all that `range` has, whatever its limit, as one state. Engines that have a shorter way than page by page take it.
+    /// Reads all that `range` has, whatever its limit, as one state. Engines that have a shorter way than
+    /// page by page take it.
     fn pages<'a>(&'a self, range: Range) -> Box<dyn Pages + 'a> {
         Box::new(pages::Ranges::new(self, range))
     }
@@ -70,22 +72,23 @@ pub trait Backend: Send + Sync + 'static {
         })
     }
 
-    /// A revision no older than any commit acknowledged before the call, nor than what any feed had told by then: a lower
-    /// one means that the store was put back. Every feed reaches it without further
-    /// writes, at the latest when it is hastened: it announces progress up to it.
+    /// A revision no older than any commit acknowledged before the call, nor than what any feed had told by
+    /// then: a lower one means that the store was put back. Every feed reaches it without further writes, at
+    /// the latest when it is hastened: it announces progress up to it.
     fn barrier(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
 
     /// The oldest revision that [`Backend::feed`] may start after and [`Backend::range`] may read at.
     fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>>;
 
-    /// No history before this is kept, as far as is known without asking: [`Backend::oldest`], or what that was a while ago.
+    /// No history before this is kept, as far as is known without asking: [`Backend::oldest`], or what that
+    /// was a while ago.
     fn oldest_known(&self) -> Revision;
 
     /// Every change below `prefix` (it ends with `/`) after `after`, then what is committed from now on.
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>>;
 
-    /// The collection below `prefix`, for a store that tells states and changes on one way; then neither a feed nor a page of it is
-    /// asked for. A new one begins with a state.
+    /// The collection below `prefix`, for a store that tells states and changes on one way; then neither a
+    /// feed nor a page of it is asked for. A new one begins with a state.
     fn tell(&self, prefix: &str) -> Option<Box<dyn Tell>> {
         let _ = prefix;
         None

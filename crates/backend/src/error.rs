@@ -45,15 +45,15 @@ pub enum ReadError {
     Closed,
 }
 
-/// Why a feed ended. Only the cache reacts: to `Compacted` by a feed from where it is, and if that is gone too, by reading
-/// the state again; to `WentBack` by forgetting everything.
+/// Why a feed ended. Only the cache reacts: to `Compacted` by a feed from where it is, and if that is gone
+/// too, by reading the state again; to `WentBack` by forgetting everything.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FeedError {
     /// The changes asked for, or those that come next, are gone.
     #[error("history before revision {oldest} is gone")]
     Compacted { oldest: Revision },
-    /// The store is at an older revision than it was: it was put back to an earlier state, and `reached` is of a future that
-    /// never was.
+    /// The store is at an older revision than it was: it was put back to an earlier state, and `reached` is
+    /// of a future that never was.
     #[error("the store went back from revision {reached} to {current}")]
     WentBack { reached: Revision, current: Revision },
     /// The history could not be read.

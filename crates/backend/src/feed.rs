@@ -73,8 +73,9 @@ impl Feed {
         Feed(Source::Follow(follow))
     }
 
-    /// The same, for one who asked for what is after `after`: once the backlog is through, it is told how far the live
-    /// part has been when it began. It need not wait for the next write to know that it has everything.
+    /// The same, for one who asked for what is after `after`: once the backlog is through, it is told how far
+    /// the live part has been when it began. It need not wait for the next write to know that it has
+    /// everything.
     #[must_use]
     pub fn opened_after(mut self, after: Revision) -> Feed {
         if let Source::Log(log) = &mut self.0 {
@@ -84,8 +85,8 @@ impl Feed {
         self
     }
 
-    /// The same, which keeps in `taken` up to which revision everything was taken: the store need not hold that for this
-    /// feed any more. Dropping the feed drops it.
+    /// The same, which keeps in `taken` up to which revision everything was taken: the store need not hold
+    /// that for this feed any more. Dropping the feed drops it.
     #[must_use]
     pub fn telling(mut self, taken: Arc<AtomicU64>) -> Feed {
         if let Source::Log(log) = &mut self.0 {
@@ -116,8 +117,8 @@ impl Feed {
         }
     }
 
-    /// Somebody waits for `upto`: a feed that hears of its store from elsewhere asks there, for a while. One in this
-    /// process knows at once.
+    /// Somebody waits for `upto`: a feed that hears of its store from elsewhere asks there, for a while. One
+    /// in this process knows at once.
     pub fn hasten(&self, upto: Revision) {
         if let Source::Follow(follow) = &self.0 {
             follow.hasten(upto);
@@ -135,7 +136,8 @@ impl LogFeed {
             }
             self.backlog = None;
         }
-        // Whatever came before the log is told by now: whoever fills a cache need not wait for the next write.
+        // Whatever came before the log is told by now: whoever fills a cache need not wait for the next
+        // write.
         if let Some(revision) = self.opening.take() {
             return Ok(FeedStep::Progress(revision));
         }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use forebay_apimachinery::{Key, Revision};
 
 use crate::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Sent, Size, Txn, TxnError,
+    Backend, BoxFuture, Feed, FeedError, Range, RangePage, ReadError, Sent, Size, Txn, TxnError, TxnResponse,
     Versioned,
 };
 
-/// A method that is not given goes to the store below. `keys`, and what is not here of [`Backend`], is made of the others, as it
-/// is there.
+/// A method that is not given goes to the store below. `keys`, and what is not here of [`Backend`], is made
+/// of the others, as it is there.
 pub trait Layer: Send + Sync + 'static {
     /// The store below, as of now.
     fn below(&self) -> Arc<dyn Backend>;
 
     /// See [`Backend::commit`].
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         let below = self.below();
         Box::pin(async move { below.commit(txn).await })
     }
@@ -65,7 +65,7 @@ pub trait Layer: Send + Sync + 'static {
 }
 
 impl<T: Layer> Backend for T {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         Layer::commit(self, txn)
     }
 

@@ -6,7 +6,8 @@ use crate::txn::{BoxFuture, Range, RangePage};
 
 /// Pages of one state, in key order. Dropped, it asks for no more.
 pub trait Pages: Send {
-    /// The next page: about `limit` keys, or as many as the store finds right. The first one whose `more` is false is the last.
+    /// The next page: about `limit` keys, or as many as the store finds right. The first one whose `more` is
+    /// false is the last.
     ///
     /// # Errors
     /// [`ReadError`]; the same page may be asked for again.

@@ -1,8 +1,8 @@
-//! A store elsewhere that tells one collection: its state and what changes afterwards on one way, and its state anew whenever what
-//! came in between is not to be had.
+//! A store elsewhere that tells one collection: its state and what changes afterwards on one way, and its
+//! state anew whenever what came in between is not to be had.
 //!
-//! In: nothing. Out: [`Told`]s, in order. Owner: the cache that was promised them. Never: waits within a call, tells a change
-//! between two states out of order.
+//! In: nothing. Out: [`Told`]s, in order. Owner: the cache that was promised them. Never: waits within a
+//! call, tells a change between two states out of order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::txn::Change;
 /// Something that a store tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// A whole state follows. Until [`Told::StateEnds`], changes are objects of it, in any order, or changes on top of it, those of a
-    /// key in their order. A state that had begun and not ended is given up.
+    /// A whole state follows. Until [`Told::StateEnds`], changes are objects of it, in any order, or changes
+    /// on top of it, those of a key in their order. A state that had begun and not ended is given up.
     StateBegins {
         /// The store was put back: an object may take the place of one with a higher revision.
         may_go_back: bool,
@@ -36,8 +36,8 @@ pub enum Told {
 /// What is to become of all that is held, because it is too much.
 #[derive(Clone, Debug)]
 pub enum GiveWay {
-    /// All of it goes, also a state that has begun and what was told already behind it: what there is is not known from now on, and a
-    /// state follows some time.
+    /// All of it goes, also a state that has begun and what was told already behind it: what there is is not
+    /// known from now on, and a state follows some time.
     LetGo,
     /// Every value becomes what this makes of it. Nothing happened to it, and its revision stays.
     Rewrite(Rewrite),
@@ -70,15 +70,15 @@ impl fmt::Debug for Rewrite {
 
 /// What tells. It is dropped to end it.
 pub trait Tell: Send {
-    /// Appends what there is now to `told`, about a quarter of a MiB of values, or is pending and wakes. None, where it is to be asked
-    /// what becomes of what is held.
+    /// Appends what there is now to `told`, about a quarter of a MiB of values, or is pending and wakes.
+    /// None, where it is to be asked what becomes of what is held.
     ///
     /// # Errors
     /// [`FeedError`] when it cannot go on; the same again from then on.
     fn poll_told(&mut self, context: &mut Context<'_>, told: &mut Vec<Told>) -> Poll<Result<(), FeedError>>;
 
-    /// So many bytes are held of what was told: at rest, with their keys, places and what the window has of them.
-    /// What is to become of it at once, if it is too much; it is asked again afterwards.
+    /// So many bytes are held of what was told: at rest, with their keys, places and what the window has of
+    /// them. What is to become of it at once, if it is too much; it is asked again afterwards.
     fn held(&mut self, _bytes: usize) -> Option<GiveWay> {
         None
     }

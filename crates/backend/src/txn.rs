@@ -54,7 +54,7 @@ pub enum Op {
 
 /// What became of a [`Txn`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TxnResponse {
     /// It is durable, at this revision.
     Committed(Revision),
     /// The expectation did not hold; this is what is there instead. That, too, is durable.
@@ -90,8 +90,8 @@ impl Range {
         self.pass_to(page.revision, page.items.last().map(|(last, _)| last.clone()));
     }
 
-    /// Leaves what comes after `last` in the state at `revision`; all of what it had, when nothing was found. A page that has more has
-    /// a key, though the store may have others that are none of ours.
+    /// Leaves what comes after `last` in the state at `revision`; all of what it had, when nothing was found.
+    /// A page that has more has a key, though the store may have others that are none of ours.
     pub fn pass_to(&mut self, revision: Revision, last: Option<Key>) {
         self.at = Some(revision);
         if last.is_some() {

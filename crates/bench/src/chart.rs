@@ -1,10 +1,11 @@
 //! A chart of curves over phases, as one SVG file that needs nothing else.
 //!
-//! In: a [`Chart`]. Out: SVG text, the same for the same chart. It brings its own background, light or dark as the reader
-//! prefers, so it is readable on any page. Never: a point that was not given.
+//! In: a [`Chart`]. Out: SVG text, the same for the same chart. It brings its own background, light or dark
+//! as the reader prefers, so it is readable on any page. Never: a point that was not given.
 //!
-//! Each phase is a shaded column, as wide as the longest time that a curve needs for it. Every curve begins at the column's
-//! left edge, so that what happens in the same phase is seen side by side; a dotted line leads on to the next phase.
+//! Each phase is a shaded column, as wide as the longest time that a curve needs for it. Every curve begins
+//! at the column's left edge, so that what happens in the same phase is seen side by side; a dotted line
+//! leads on to the next phase.
 
 use std::fmt::Write;
 

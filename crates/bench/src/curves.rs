@@ -1,13 +1,14 @@
 //! The picture of the scenario `curve`: what the [`Plot`] of a report shows.
 //!
-//! In: a report with that scenario. Out: medians of each contender over objects and watchers, captioned with what they were
-//! measured on. Never: a point that was not measured.
+//! In: a report with that scenario. Out: medians of each contender over objects and watchers, captioned with
+//! what they were measured on. Never: a point that was not measured.
 
 use crate::plot::{Panel, Plot};
 use crate::report::{Entrant, Measured, Report};
 use crate::scenarios::Scenario;
 
-/// What a panel shows: its title, what it is along, and the name of the figure around the number of what grows.
+/// What a panel shows: its title, what it is along, and the name of the figure around the number of what
+/// grows.
 const PANELS: [(&str, &str, &str, &str); 4] = [
     ("LIST: server CPU, ms", "objects", "LIST: server CPU, ", " objects"),
     ("gzip LIST: server CPU, ms", "objects", "gzip LIST: server CPU, ", " objects"),
@@ -41,7 +42,7 @@ fn about(measured: &Measured) -> String {
 }
 
 /// The medians of the figures whose names have a number between `before` and `behind`.
-fn points(metrics: &crate::report::Metrics, before: &str, behind: &str) -> Vec<(f64, f64)> {
+fn points(metrics: &crate::report::Measurements, before: &str, behind: &str) -> Vec<(f64, f64)> {
     let point = |metric: &crate::report::Metric| {
         let number = metric.name.strip_prefix(before)?.strip_suffix(behind)?;
         Some((number.parse::<u32>().ok()?.into(), metric.median()))
@@ -74,6 +75,7 @@ mod tests {
             about: "about".into(),
             metrics: vec![metrics],
             series: vec![],
+            waves: vec![],
             rows: vec![],
         };
         let who = Entrant { name: "forebay", versions: vec!["v1".into()], commands: vec![] };

@@ -1,7 +1,7 @@
 //! Starts a control plane as envtest of controller-runtime does: an etcd, waited for, then a kube-apiserver.
 //!
-//! In: who is measured, and a directory. Out: a ready [`Server`] of two processes. Forebay is started by the same names and
-//! the same arguments, through links. Never: an argument that envtest does not give.
+//! In: who is measured, and a directory. Out: a ready [`Instance`] of two processes. Forebay is started by
+//! the same names and the same arguments, through links. Never: an argument that envtest does not give.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::contender::{Contender, shown};
-use crate::server::{Process, Server, free_ports};
+use crate::server::{Instance, Process, free_ports};
 use crate::{Error, pki};
 
 /// The two programs.
@@ -42,7 +42,7 @@ impl Assets {
     }
 
     /// Starts both on `dir`, which is new.
-    pub async fn start(&self, dir: &Path) -> Result<Server, Error> {
+    pub async fn start(&self, dir: &Path) -> Result<Instance, Error> {
         fs::create_dir(dir).map_err(Error::file("cannot create", dir))?;
         pki::write(dir)?;
         for end in ["crt", "key"] {
@@ -64,7 +64,7 @@ impl Assets {
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
         let (target, ready) = apiserver.ready(etcd.started, secure_port, || pki::credentials(dir)).await?;
-        Ok(Server {
+        Ok(Instance {
             name: "control plane",
             processes: vec![etcd, apiserver],
             target,

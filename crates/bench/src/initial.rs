@@ -1,7 +1,8 @@
-//! Informers that ask for the initial state as a watch, and how much of it came until they were told that it is whole.
+//! Informers that ask for the initial state as a watch, and how much of it came until they were told that it
+//! is whole.
 //!
-//! In: where, and whether compressed. Out: [`Initial`]: bytes on the wire and plain. Never: a stream that ended before the
-//! bookmark that says so taken for one that was whole.
+//! In: where, and whether compressed. Out: [`Initial`]: bytes on the wire and plain. Never: a stream that
+//! ended before the bookmark that says so taken for one that was whole.
 
 use bytes::Bytes;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -10,7 +11,7 @@ use hyper::{Method, header};
 use memchr::memrchr;
 
 use crate::Error;
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 
 /// What the bookmark that ends the initial events says.
 const END: &[u8] = b"\"k8s.io/initial-events-end\":\"true\"";
@@ -29,7 +30,12 @@ pub struct Initial {
 }
 
 /// Reads the initial state of `path` and hangs up.
-pub async fn initial(target: &Target, protocol: Protocol, path: &str, gzip: bool) -> Result<Initial, Error> {
+pub async fn initial(
+    target: &RestConfig,
+    protocol: Protocol,
+    path: &str,
+    gzip: bool,
+) -> Result<Initial, Error> {
     let mut client = Client::connect(target, protocol).await?;
     let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let mut headers = vec![(header::ACCEPT, "application/json")];
@@ -89,13 +95,15 @@ impl Reader {
         Ok(is_end)
     }
 
-    /// Counts plain bytes; whether the end is in them. Only at the end of what came can it be: nothing follows it.
+    /// Counts plain bytes; whether the end is in them. Only at the end of what came can it be: nothing
+    /// follows it.
     fn look(&mut self, plain: &[u8]) -> bool {
         self.seen.plain += plain.len() as u64;
         self.tail.extend_from_slice(&plain[plain.len().saturating_sub(END_BYTES_MAX)..]);
         let excess = self.tail.len().saturating_sub(END_BYTES_MAX);
         self.tail.drain(..excess);
-        // Looked for in a last line that is whole and short: to search every piece would take more than reading it does.
+        // Looked for in a last line that is whole and short: to search every piece would take more than
+        // reading it does.
         let Some((b'\n', lines)) = self.tail.split_last() else { return false };
         let from = memrchr(b'\n', lines).map_or(0, |end| end + 1);
         lines[from..].starts_with(BOOKMARK) && lines[from..].windows(END.len()).any(|window| window == END)

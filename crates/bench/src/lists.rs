@@ -1,8 +1,8 @@
 //! The storm: many clients that LIST all objects at once, each on its own connection, and what came back.
 //!
-//! In: a ready server with its objects. Out: [`Storm`]: bytes, time, CPU, and how many lists failed in which way.
-//! Bodies are read to their end and dropped as they come: the client keeps no list. No retry.
-//! Never: a list counted as whole that was not.
+//! In: a ready server with its objects. Out: [`Storm`]: bytes, time, CPU, and how many lists failed in which
+//! way. Bodies are read to their end and dropped as they come: the client keeps no list. No retry. Never: a
+//! list counted as whole that was not.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use hyper::Method;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 use crate::lab::Lab;
 use crate::load::percentile;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::{Error, proc};
 
 /// From the watch cache, as informers start; and consistent, as `kubectl get` asks.
@@ -39,7 +39,7 @@ pub struct Storm {
     pub reset: usize,
     /// What the first failure said.
     pub first_failure: Option<String>,
-    /// CPU time of each process, in the order of `Server::processes`.
+    /// CPU time of each process, in the order of `Instance::processes`.
     pub server_cpu: Vec<Duration>,
     pub client_cpu: Duration,
 }
@@ -57,23 +57,24 @@ pub fn waves(lab: &Lab) -> usize {
     lab.rounds * QUERIES.len()
 }
 
-/// Lets every client LIST: all at once, and again once all are done; in each round first from the cache, then consistent.
+/// Lets every client LIST: all at once, and again once all are done; in each round first from the cache, then
+/// consistent.
 ///
 /// - `least`: bytes that a list of all objects has at the very least.
 ///
 /// # Errors
 /// [`Error::Answer`] when a list that ended well had less than `least`, or when none ended well.
-pub async fn storm(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Error> {
+pub async fn storm(lab: &Lab, server: &Instance, least: usize) -> Result<Storm, Error> {
     let queries: Vec<&str> = (0..lab.rounds).flat_map(|_| QUERIES).collect();
     lists(lab, server, least, &queries).await
 }
 
 /// [`storm`], once, from the cache.
-pub async fn wave(lab: &Lab, server: &Server, least: usize) -> Result<Storm, Error> {
+pub async fn wave(lab: &Lab, server: &Instance, least: usize) -> Result<Storm, Error> {
     lists(lab, server, least, &QUERIES[..1]).await
 }
 
-async fn lists(lab: &Lab, server: &Server, least: usize, queries: &[&str]) -> Result<Storm, Error> {
+async fn lists(lab: &Lab, server: &Instance, least: usize, queries: &[&str]) -> Result<Storm, Error> {
     let mut clients = Vec::new();
     for _ in 0..lab.listers {
         clients.push(Some(Client::connect(&server.target, lab.protocol).await?));
@@ -154,7 +155,7 @@ impl Storm {
 /// One list; a client that lost its connection makes a new one first.
 async fn list_once(
     client: Option<Client>,
-    target: Target,
+    target: RestConfig,
     protocol: Protocol,
     path: String,
 ) -> (Option<Client>, Ended) {

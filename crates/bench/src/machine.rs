@@ -9,7 +9,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Error;
 
-/// Cores, memory, kernel, and the disk under `base`: its file system and what one durable write of 4 KiB costs.
+/// Cores, memory, kernel, and the disk under `base`: its file system and what one durable write of 4 KiB
+/// costs.
 pub fn describe(base: &Path) -> Result<String, Error> {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -33,7 +34,8 @@ pub fn today() -> String {
     date(since.as_secs() / (24 * 60 * 60))
 }
 
-/// The day so many days after 1970-01-01: years are counted from a March, so that a leap day is the last of its year.
+/// The day so many days after 1970-01-01: years are counted from a March, so that a leap day is the last of
+/// its year.
 fn date(days: u64) -> String {
     const ERA: u64 = 146_097; // days of 400 years
     let days = days + 719_468; // since 0000-03-01

@@ -1,4 +1,5 @@
-//! `forebay-bench`: the scenarios as a command. `cargo xtask bench` builds what it needs and passes the paths.
+//! `forebay-bench`: the scenarios as a command. `cargo xtask bench` builds what it needs and passes the
+//! paths.
 //!
 //! In: scenario names and a size. Out: the report on stdout, and with `--svg` a picture of the storm; what
 //! is going on, on stderr.
@@ -15,18 +16,20 @@ use forebay_bench::forebay::Forebay;
 use forebay_bench::kubernetes::Kubernetes;
 use forebay_bench::lab::Lab;
 use forebay_bench::objects::Objects;
+use forebay_bench::overload::Overload;
 use forebay_bench::report::{Entrant, Measured, Report};
 use forebay_bench::scenarios::Scenario;
 use forebay_bench::static_server::StaticServer;
-use forebay_bench::{Error, curves, hostile, machine, picture, proc};
+use forebay_bench::{Error, curves, hostile, machine, picture, proc, waves};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Measures forebay beside kube-apiserver on etcd, on this machine.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// Scenarios to run, in this order: start, create, restart, resident, list, storm, readers, watchlist, envtest, fanout, crowd, lanes, idle, curve,
-    /// million, kep3157, kep2340, hostile, informer, informer-paths [default: all]
+    /// Scenarios to run, in this order: start, create, restart, resident, owners, list, storm, readers,
+    /// watchlist, envtest, fanout, crowd, lanes, idle, curve, million, kep3157, kep2340, hostile, informer,
+    /// informer-paths, avalanche, fairness [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create
@@ -68,6 +71,39 @@ struct Options {
     /// Objects in the scenario million
     #[arg(long, value_name = "OBJECTS", default_value_t = 1_000_000, value_parser = at_least_one)]
     million: usize,
+    /// Pods in the scenarios avalanche and fairness
+    #[arg(long, default_value_t = 5_000, value_parser = at_least_one)]
+    pods: usize,
+    /// Readers in the scenario avalanche that ask as client-go does and keep nothing, on as many nodes
+    #[arg(long, default_value_t = 580, value_parser = at_least_one)]
+    readers: usize,
+    /// Informers of client-go there
+    #[arg(long, default_value_t = 20)]
+    informers: usize,
+    /// Writes of pods in a second there
+    #[arg(long, default_value_t = 5)]
+    writes: usize,
+    /// Nodes in the scenario fairness
+    #[arg(long, default_value_t = 1_000, value_parser = at_least_one)]
+    nodes: usize,
+    /// Watches of the greedy user there
+    #[arg(long, default_value_t = 10_000)]
+    watches: usize,
+    /// Its readers that stand still
+    #[arg(long, default_value_t = 500)]
+    standing: usize,
+    /// Megabytes of the list that they ask for
+    #[arg(long, value_name = "MB", default_value_t = 1_000, value_parser = at_least_one)]
+    list_mb: usize,
+    /// How long each thing is measured there, and how long it is calm between blows in avalanche
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    span: u64,
+    /// Memory that each server is held to in avalanche and fairness, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 3_072)]
+    cage: u64,
+    /// Draw the scenario avalanche, requests over time, into this SVG file
+    #[arg(long, value_name = "FILE")]
+    arrivals: Option<PathBuf>,
     /// Rows of the scenario hostile to do, by name [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = row)]
     only: Vec<String>,
@@ -98,7 +134,8 @@ struct Options {
     /// The forebay binary
     #[arg(long, value_name = "FILE", default_value = "target/release/forebay")]
     forebay: PathBuf,
-    /// The file server that the scenario list is measured beside, built from crates/bench/static [default: none]
+    /// The file server that the scenario list is measured beside, built from crates/bench/static [default:
+    /// none]
     #[arg(long, value_name = "FILE")]
     static_server: Option<PathBuf>,
     /// Directory with etcd and kube-apiserver
@@ -159,13 +196,31 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         rival_max: options.rival_max,
         million: options.million,
         only: options.only.clone(),
+        overload: Overload {
+            pods: options.pods,
+            readers: options.readers,
+            informers: options.informers,
+            writes: options.writes,
+            span: Duration::from_secs(options.span),
+            cage: options.cage << 20,
+            peers: options.peers.clone(),
+            nodes: options.nodes,
+            watches: options.watches,
+            standing: options.standing,
+            list_mb: options.list_mb,
+        },
         static_server: options.static_server.as_deref().map(StaticServer::at).transpose()?,
         base,
     };
     let contenders = contenders(options)?;
     let chosen =
         if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
-    for (file, scenario) in [(&options.svg, Scenario::Storm), (&options.curves, Scenario::Curve)] {
+    let drawn = [
+        (&options.svg, Scenario::Storm),
+        (&options.curves, Scenario::Curve),
+        (&options.arrivals, Scenario::Avalanche),
+    ];
+    for (file, scenario) in drawn {
         if let Some(file) = file {
             drawable(file, scenario, &chosen)?;
         }
@@ -178,15 +233,17 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     };
     for scenario in chosen {
         let (mut metrics, mut series, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut waves = Vec::new();
         for who in &contenders {
             eprintln!("{}: {}", scenario.name(), who.name());
             let outcome = scenario.run(&lab, who).await?;
             metrics.push(outcome.metrics);
             series.push(outcome.series);
             rows.push(outcome.rows);
+            waves.push(outcome.waves);
         }
         let about = scenario.about(&lab);
-        report.measured.push(Measured { scenario: scenario.name(), about, metrics, series, rows });
+        report.measured.push(Measured { scenario: scenario.name(), about, metrics, series, waves, rows });
     }
     if let (Some(file), Some(chart)) = (&options.svg, picture::of_storm(&report, &lab)) {
         std::fs::write(file, chart.svg()).map_err(unwritable(file))?;
@@ -194,10 +251,14 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     if let (Some(file), Some(plot)) = (&options.curves, curves::of_curve(&report)) {
         std::fs::write(file, plot.svg()).map_err(unwritable(file))?;
     }
+    if let (Some(file), Some(chart)) = (&options.arrivals, waves::of_avalanche(&report, &lab)) {
+        std::fs::write(file, chart.svg()).map_err(unwritable(file))?;
+    }
     Ok(report)
 }
 
-/// Finds out before the scenarios run, which takes minutes, that there will be nothing to draw, or nowhere to.
+/// Finds out before the scenarios run, which takes minutes, that there will be nothing to draw, or nowhere
+/// to.
 fn drawable(file: &Path, scenario: Scenario, chosen: &[Scenario]) -> Result<(), Error> {
     if !chosen.contains(&scenario) {
         return Err(Error::NothingToDraw);

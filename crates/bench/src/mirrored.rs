@@ -1,7 +1,9 @@
-//! Informers as programs of their own: `forebay-mirrored` for ours and kube-rs, and the program in Go for client-go.
+//! Informers as programs of their own: `forebay-mirrored` for ours and kube-rs, and the program in Go for
+//! client-go.
 //!
-//! In: a client's name, a server's kubeconfig. Out: [`Mirrored`], which has a whole state and takes orders. One owner; dropping it ends
-//! the program. Never: client-go where it was not built: it is left out, and standard error says so.
+//! In: a client's name, a server's kubeconfig. Out: [`Mirrored`], which has a whole state and takes orders.
+//! One owner; dropping it ends the program. Never: client-go where it was not built: it is left out, and
+//! standard error says so.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::contender::present;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::{Error, proc};
 
 /// Ours.
@@ -163,7 +165,7 @@ impl Drop for Mirrored {
 }
 
 /// That of the server's administrator: ours writes one, for kube-apiserver it is made in `dir`.
-pub fn kubeconfig(dir: &Path, server: &Server) -> Result<PathBuf, Error> {
+pub fn kubeconfig(dir: &Path, server: &Instance) -> Result<PathBuf, Error> {
     let written = dir.join("data/admin.kubeconfig");
     if written.exists() {
         return Ok(written);

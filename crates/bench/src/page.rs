@@ -1,7 +1,8 @@
-//! The page that a picture is drawn on: one SVG file that needs nothing else, no font, script or image from outside.
+//! The page that a picture is drawn on: one SVG file that needs nothing else, no font, script or image from
+//! outside.
 //!
-//! In: a title, small print and what is drawn between them. Out: SVG text. It brings its own background, light or dark as the
-//! reader prefers, so it is readable on any page.
+//! In: a title, small print and what is drawn between them. Out: SVG text. It brings its own background,
+//! light or dark as the reader prefers, so it is readable on any page.
 
 use std::fmt::Write;
 

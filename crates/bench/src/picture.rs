@@ -1,7 +1,7 @@
 //! The picture of a storm: what the [`Chart`] of a report shows.
 //!
-//! In: a report with the scenario `storm`. Out: a chart of the sum of each contender's processes, of the run with the
-//! median peak, captioned with what it was measured on. Never: a run that was picked by its looks.
+//! In: a report with the scenario `storm`. Out: a chart of the sum of each contender's processes, of the run
+//! with the median peak, captioned with what it was measured on. Never: a run that was picked by its looks.
 
 use crate::chart::{Chart, Curve, grouped};
 use crate::lab::Lab;
@@ -10,8 +10,7 @@ use crate::report::{Entrant, Measured, Report, mib};
 use crate::scenarios::Scenario;
 use crate::series::{MemorySeries, Phase};
 
-const HOW_TO_READ: &str = "Dotted: through with the phase before the other. \
-    kube-apiserver keeps managedFields in each pod, forebay does not: its lists are smaller.";
+const HOW_TO_READ: &str = "Dotted: through with the phase before the other.";
 
 /// The chart of the storm in `report`, if it was measured.
 pub fn of_storm(report: &Report, lab: &Lab) -> Option<Chart> {
@@ -77,7 +76,7 @@ mod tests {
 
     use super::*;
     use crate::client::Protocol;
-    use crate::report::Metrics;
+    use crate::report::Measurements;
     use crate::series::tests::{series, two};
 
     fn lab() -> Lab {
@@ -99,6 +98,7 @@ mod tests {
             rival_max: 10,
             million: 10,
             only: vec![],
+            overload: crate::overload::Overload::default(),
             base: std::env::temp_dir(),
         }
     }
@@ -113,8 +113,9 @@ mod tests {
         let measured = Measured {
             scenario: "storm",
             about: "16 clients".into(),
-            metrics: vec![Metrics::new(), Metrics::new()],
+            metrics: vec![Measurements::new(), Measurements::new()],
             series: vec![vec![peaking_at(9), peaking_at(5), peaking_at(7)], vec![two()]],
+            waves: vec![],
             rows: vec![],
         };
         Report {
@@ -131,9 +132,7 @@ mod tests {
         assert_eq!(chart.title, "Resident memory while 16 clients LIST 500 pods at once");
         assert_eq!(chart.phases, ["load", "quiet", "16 LISTs at once, 2 times", "after"]);
         let caption = chart.caption.join("\n");
-        for part in
-            ["16 clients", "the median peak", "managedFields", "forebay 1", "v2", "2001-02-03", "2 cores"]
-        {
+        for part in ["16 clients", "the median peak", "forebay 1", "v2", "2001-02-03", "2 cores"] {
             assert!(caption.contains(part), "{part}: {caption}");
         }
     }

@@ -1,7 +1,9 @@
-//! Small charts of what a figure comes to as something grows, side by side in one SVG file that needs nothing else.
+//! Small charts of what a figure comes to as something grows, side by side in one SVG file that needs nothing
+//! else.
 //!
-//! In: a [`Plot`]. Out: SVG text, the same for the same plot. Both axes are logarithmic: a straight line is a power, and one
-//! that lies flat costs the same whatever there is. Never: a point that was not given, or one that is not above 0.
+//! In: a [`Plot`]. Out: SVG text, the same for the same plot. Both axes are logarithmic: a straight line is a
+//! power, and one that lies flat costs the same whatever there is. Never: a point that was not given, or one
+//! that is not above 0.
 
 use std::fmt::Write;
 

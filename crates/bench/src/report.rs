@@ -8,6 +8,7 @@ use std::fmt::{self, Write};
 use serde_json::{Value, json};
 
 use crate::hostile::{self, Measure};
+use crate::scenarios::Wave;
 use crate::series::MemorySeries;
 pub use crate::units::{mib, ms};
 
@@ -40,7 +41,7 @@ pub enum Unit {
 }
 
 /// One scenario on one contender.
-pub type Metrics = Vec<Metric>;
+pub type Measurements = Vec<Metric>;
 
 /// One scenario, measured on everyone who took part.
 #[derive(Debug)]
@@ -48,9 +49,11 @@ pub struct Measured {
     pub scenario: &'static str,
     pub about: String,
     /// In the order of [`Report::contenders`].
-    pub metrics: Vec<Metrics>,
+    pub metrics: Vec<Measurements>,
     /// Likewise; of each run, where the scenario keeps any.
     pub series: Vec<Vec<MemorySeries>>,
+    /// Likewise; what was asked for after each blow of the scenario avalanche.
+    pub waves: Vec<Vec<Vec<Wave>>>,
     /// Likewise; of each row of the catalogue, where the scenario has one.
     pub rows: Vec<Vec<Measure>>,
 }
@@ -75,7 +78,7 @@ pub struct Report {
 /// What to know before comparing.
 const NOTES: [&str; 5] = [
     "min / median / max of the runs; ratio: forebay's median over theirs, in brackets how many times better or worse",
-    "both store the same: what managedFields take in a cluster is in annotations, and the load clears what kube-apiserver adds of them; only `create` does not",
+    "both store the same: what managedFields take in a cluster is in annotations, and the load clears what servers add of them; only `create` keeps these",
     "one server at a time, the same client code and bodies; memory is VmRSS, which counts etcd's mapped database file",
     "the client shares the machine's cores with the server it measures; its CPU is listed apart",
     "`CPU taken by others` is all other work on the machine while a scenario ran: figures beside more than a trace of it are worth little",
@@ -106,7 +109,7 @@ impl Metric {
 }
 
 /// Adds a sample to the metric called `name`, which is made when it is the first.
-pub fn add(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64) {
+pub fn add(metrics: &mut Measurements, name: &str, unit: Unit, sample: f64) {
     match metrics.iter_mut().find(|metric| metric.name == name) {
         Some(metric) => metric.samples.push(sample),
         None => metrics.push(Metric { samples: vec![sample], ..Metric::new(name, unit) }),
@@ -114,7 +117,7 @@ pub fn add(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64) {
 }
 
 /// As [`add`], of a figure whose median is to be at most `most`.
-pub fn aim(metrics: &mut Metrics, name: &str, unit: Unit, sample: f64, most: f64) {
+pub fn aim(metrics: &mut Measurements, name: &str, unit: Unit, sample: f64, most: f64) {
     add(metrics, name, unit, sample);
     if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == name) {
         metric.most = Some(most);
@@ -185,7 +188,12 @@ impl Report {
             let series =
                 measured.series.iter().map(|runs| runs.iter().map(MemorySeries::json).collect::<Vec<_>>());
             let catalogue = measured.rows.iter().map(|all| all.iter().map(Measure::json).collect::<Vec<_>>());
+            let waves = measured.waves.iter().map(|runs| {
+                let each = |wave: &Wave| json!({"phase": wave.phase, "requests a second": wave.rates});
+                runs.iter().map(|waves| waves.iter().map(each).collect::<Vec<_>>()).collect::<Vec<_>>()
+            });
             json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>(),
+                   "waves": waves.collect::<Vec<_>>(),
                    "series": series.collect::<Vec<_>>(), "catalogue": catalogue.collect::<Vec<_>>()})
         });
         json!({
@@ -242,7 +250,7 @@ impl Row<'_> {
 
 /// One row for each name, in the order of the contender that knows most, then those only others know.
 fn rows(measured: &Measured) -> Vec<Row<'_>> {
-    let mut by_length: Vec<&Metrics> = measured.metrics.iter().collect();
+    let mut by_length: Vec<&Measurements> = measured.metrics.iter().collect();
     by_length.sort_by_key(|metrics| std::cmp::Reverse(metrics.len()));
     let mut rows: Vec<Row<'_>> = Vec::new();
     for metric in by_length.into_iter().flatten() {
@@ -334,6 +342,7 @@ mod tests {
                     ],
                 ],
                 series: vec![],
+                waves: vec![],
                 rows: vec![],
             }],
         }
@@ -353,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_is_above_its_aim_is_said_to_be_missed() {
-        let mut metrics = Metrics::new();
+        let mut metrics = Measurements::new();
         for sample in [19.0, 30.0, 21.0] {
             aim(&mut metrics, "event", Unit::Microseconds, sample, 20.0);
         }
@@ -386,7 +395,7 @@ mod tests {
 
     #[test]
     fn samples_of_one_name_are_gathered() {
-        let mut metrics = Metrics::new();
+        let mut metrics = Measurements::new();
         add(&mut metrics, "ready", Unit::Milliseconds, 2.0);
         add(&mut metrics, "rate", Unit::PerSecond, 1.0);
         add(&mut metrics, "ready", Unit::Milliseconds, 1.0);

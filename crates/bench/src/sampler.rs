@@ -1,15 +1,15 @@
-//! Reads the memory of a server's processes every 100 ms, from a thread of its own: clients that keep the runtime busy
-//! do not delay it.
+//! Reads the memory of a server's processes every 100 ms, from a thread of its own: clients that keep the
+//! runtime busy do not delay it.
 //!
-//! In: process ids, and the phases as they begin. Out: a [`MemorySeries`]. The thread owns the readings until it is joined, and
-//! ends when the [`Sampler`] is dropped. Never: a reading made up for one that failed.
+//! In: process ids, and the phases as they begin. Out: a [`MemorySeries`]. The thread owns the readings until
+//! it is joined, and ends when the [`Sampler`] is dropped. Never: a reading made up for one that failed.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::series::{MemorySeries, Phase, Sample};
-use crate::server::Server;
+use crate::server::Instance;
 use crate::{Error, proc};
 
 /// Between two readings.
@@ -24,7 +24,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Starts reading the processes of `server`.
-    pub fn start(server: &Server) -> Result<Sampler, Error> {
+    pub fn start(server: &Instance) -> Result<Sampler, Error> {
         let processes = server.processes.iter().map(|process| (process.name, process.pid())).collect();
         Sampler::of(processes)
     }
@@ -39,7 +39,8 @@ impl Sampler {
         Ok(Sampler { phases, thread })
     }
 
-    /// From now on it is `phase`; a reading is taken at once, which ends the phase before and begins this one.
+    /// From now on it is `phase`; a reading is taken at once, which ends the phase before and begins this
+    /// one.
     pub fn enter(&self, phase: Phase) {
         // The thread is gone when a reading failed; [`Sampler::finish`] says why.
         let _ = self.phases.send(phase);

@@ -1,7 +1,7 @@
 //! Resident memory over time, phase by phase, of every process of a server.
 //!
-//! In: readings of `VmRSS`, each with its instant and phase. Out: phases' spans, peaks and last readings, and JSON.
-//! Never: a reading that was not taken; phases that do not meet.
+//! In: readings of `VmRSS`, each with its instant and phase. Out: phases' spans, peaks and last readings, and
+//! JSON. Never: a reading that was not taken; phases that do not meet.
 
 use std::time::Duration;
 

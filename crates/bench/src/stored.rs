@@ -1,13 +1,13 @@
 //! What a server holds, as it says itself: bytes of JSON, and how well neighbours of them compress together.
 //!
-//! In: a server with the objects of a lab. Out: [`Stored`]. It is read in pages, so that it costs the server and us little.
-//! Never: what a server makes by itself.
+//! In: a server with the objects of a lab. Out: [`Stored`]. It is read in pages, so that it costs the server
+//! and us little. Never: what a server makes by itself.
 
 use http_body_util::BodyExt;
 use hyper::{Method, header};
 
 use crate::Error;
-use crate::client::{Client, Target};
+use crate::client::{Client, RestConfig};
 use crate::lab::Lab;
 use crate::ratio::{block_ratio, items};
 
@@ -23,7 +23,7 @@ pub struct Stored {
 }
 
 /// Reads all of it.
-pub async fn stored(lab: &Lab, target: &Target) -> Result<Stored, Error> {
+pub async fn stored(lab: &Lab, target: &RestConfig) -> Result<Stored, Error> {
     let mut client = Client::connect(target, lab.protocol).await?;
     let mut all = Stored { objects: 0, bytes: 0, block_ratio: 1.0 };
     let mut ratios = Vec::new();
@@ -50,7 +50,8 @@ pub async fn stored(lab: &Lab, target: &Target) -> Result<Stored, Error> {
             None => break,
         }
     }
-    // Pages have about as many bytes each: what they deflate to adds up, so their ratios' harmonic mean is that of all.
+    // Pages have about as many bytes each: what they deflate to adds up, so their ratios' harmonic mean is
+    // that of all.
     all.block_ratio = ratios.len() as f64 / ratios.iter().map(|ratio| 1.0 / ratio).sum::<f64>();
     Ok(all)
 }

@@ -1,18 +1,23 @@
 //! Updates of the objects of a lab, one of each in turn.
 //!
-//! In: a server that has them, how many updates, how many clients write at once. Out: the newest revision. Never: an update that
-//! changes nothing.
+//! In: a server that has them, how many updates, how many clients write at once. Out: the newest revision.
+//! Never: an update that changes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use crate::Error;
+use crate::caller::Caller;
 use crate::client::{Client, Protocol};
 use crate::lab::Lab;
-use crate::server::Server;
+use crate::server::Instance;
+
+/// Longest wait for an update by a user.
+const UPDATE_MAX: Duration = Duration::from_secs(10);
 
 /// Where the objects are, and how many updates were made.
 #[derive(Debug)]
@@ -31,18 +36,29 @@ impl Updated {
     }
 
     async fn update(&self, client: &mut Client) -> Result<u64, Error> {
-        let serial = self.made.fetch_add(1, Ordering::Relaxed);
-        let path = &self.paths[serial % self.paths.len()];
-        let patch = format!(r#"{{"metadata":{{"annotations":{{"serial":"{serial}"}}}}}}"#);
+        let (path, patch) = self.next();
         let done = client.patch(path, Bytes::from(patch)).await?.expect("patch", &[200])?;
         revision(&done.body)
+    }
+
+    /// An update by a user, of the next object in turn; its revision.
+    pub async fn by(&self, caller: &mut Caller) -> Result<u64, Error> {
+        let (path, patch) = self.next();
+        let done = caller.patch(path, patch, UPDATE_MAX).await?.expect("patch", &[200])?;
+        revision(&done.body)
+    }
+
+    fn next(&self) -> (&str, String) {
+        let serial = self.made.fetch_add(1, Ordering::Relaxed);
+        let patch = format!(r#"{{"metadata":{{"annotations":{{"serial":"{serial}"}}}}}}"#);
+        (&self.paths[serial % self.paths.len()], patch)
     }
 }
 
 /// Makes `count` updates by so many `writers`.
 pub async fn write(
     objects: &Arc<Updated>,
-    server: &Server,
+    server: &Instance,
     count: usize,
     writers: usize,
 ) -> Result<u64, Error> {

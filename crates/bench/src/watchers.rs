@@ -1,7 +1,7 @@
 //! Many watchers of pods, and what they get.
 //!
-//! In: where, and how many. Out: connections that watch, and for each event when it came. Never: an event parsed: a line
-//! is counted, its bytes are thrown away.
+//! In: where, and how many. Out: connections that watch, and for each event when it came. Never: an event
+//! parsed: a line is counted, its bytes are thrown away.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::Error;
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 
 /// Watches on one HTTP/2 connection: client-go opens another one beyond, as kube-apiserver takes no more.
 pub const STREAMS: usize = 100;
@@ -44,7 +44,7 @@ impl Watchers {
     ///
     /// - `streams`: watches on one connection; 1 over HTTP/1.1.
     pub async fn open(
-        target: &Target,
+        target: &RestConfig,
         protocol: Protocol,
         count: usize,
         path: impl Fn(usize) -> String,
@@ -111,7 +111,7 @@ impl Watchers {
 }
 
 async fn dial(
-    target: Arc<Target>,
+    target: Arc<RestConfig>,
     protocol: Protocol,
     paths: Vec<String>,
 ) -> Result<(Client, Vec<Incoming>), Error> {

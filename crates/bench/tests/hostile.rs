@@ -1,5 +1,6 @@
-//! The catalogue of hostile requests and connections at size 10 against our own server: it survives each, answers as it may,
-//! grows no more than it may, and no bystander is failed. Times are not looked at: those are for the bench.
+//! The catalogue of hostile requests and connections at size 10 against our own server: it survives each,
+//! answers as it may, grows no more than it may, and no bystander is failed. Times are not looked at: those
+//! are for the bench.
 //!
 //! In: the `forebay` binary that cargo put beside this test. Never: the rival, so no Go.
 
@@ -12,6 +13,7 @@ use forebay_bench::forebay::Forebay;
 use forebay_bench::hostile::{Contest, rows};
 use forebay_bench::lab::Lab;
 use forebay_bench::objects::Objects;
+use forebay_bench::overload::Overload;
 use forebay_bench::scenarios::Scenario;
 
 /// `target/<profile>/forebay`: this test is `target/<profile>/deps/hostile-<hash>`.
@@ -40,6 +42,7 @@ fn small(only: &[&str]) -> Lab {
         rival_max: 10,
         million: 10,
         only: only.iter().map(|name| (*name).to_owned()).collect(),
+        overload: Overload::default(),
         base: std::env::temp_dir(),
     }
 }

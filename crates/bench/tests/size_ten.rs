@@ -2,50 +2,17 @@
 //!
 //! In: the `forebay` binary that cargo put beside this test. Never: the rival, so no Go.
 
-use std::path::PathBuf;
-use std::time::Duration;
+mod small;
 
 use forebay_bench::client::Protocol;
-use forebay_bench::contender::Contender;
-use forebay_bench::forebay::Forebay;
-use forebay_bench::lab::Lab;
-use forebay_bench::objects::Objects;
-use forebay_bench::scenarios::{Outcome, Scenario};
+use forebay_bench::scenarios::{Results, Scenario};
 use forebay_bench::series::Phase;
 
-/// `target/<profile>/forebay`: this test is `target/<profile>/deps/size_ten-<hash>`.
-fn forebay() -> Contender {
-    let this = std::env::current_exe().expect("a test knows its own path");
-    let profile: PathBuf = this.ancestors().nth(2).expect("cargo puts tests two levels down").to_owned();
-    Contender::Forebay(Forebay::at(&profile.join("forebay")).unwrap_or_else(|why| panic!("{why}")))
-}
-
-fn small(protocol: Protocol) -> Lab {
-    Lab {
-        size: 10,
-        objects: Objects::Pods,
-        clients: 4,
-        listers: 4,
-        rounds: 1,
-        watchers: 10,
-        crowd: 10,
-        servers: 2,
-        runs: Some(1),
-        protocol,
-        settle: Duration::ZERO,
-        static_server: None,
-        sizes: vec![10],
-        crowds: vec![2],
-        rival_max: 10,
-        million: 10,
-        only: vec![],
-        base: std::env::temp_dir(),
-    }
-}
+use crate::small::{forebay, lab};
 
 /// Runs `scenario` once and checks that it has a positive figure of each name.
-async fn check(scenario: Scenario, protocol: Protocol, names: &[&str]) -> Outcome {
-    let outcome = scenario.run(&small(protocol), &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
+async fn check(scenario: Scenario, protocol: Protocol, names: &[&str]) -> Results {
+    let outcome = scenario.run(&lab(protocol), &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
     for name in names {
         let metric = outcome.metrics.iter().find(|metric| metric.name == *name);
         let samples = &metric.unwrap_or_else(|| panic!("{name} is missing: {outcome:?}")).samples;
@@ -86,6 +53,24 @@ async fn restart_at_size_ten() {
     let names =
         ["SIGTERM to gone", "ready", "first LIST", "resident once settled", "ready, API server alone"];
     check(Scenario::Restart, Protocol::Http1, &names).await;
+}
+
+#[tokio::test]
+async fn owners_at_size_ten() {
+    let names = [
+        "without: JSON",
+        "without: resident quiet",
+        "owned: JSON",
+        "owned: resident loaded",
+        "owned: resident quiet",
+        "gzip LIST: body",
+        "LIST that drops managedFields: body",
+    ];
+    let metrics = check(Scenario::Owners, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    // Fields of three managers.
+    assert!(only("owned: JSON") > only("without: JSON").map(|bytes| bytes * 1.2), "{metrics:?}");
+    assert!(only("LIST that drops managedFields: body") < only("owned: JSON"), "{metrics:?}");
 }
 
 #[tokio::test]
@@ -197,6 +182,13 @@ async fn readers_at_size_ten() {
     let only = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
     let counted = ["fast readers: LISTs whole", "fast readers: LISTs failed", "slow readers: still reading"];
     assert_eq!(counted.map(only), [80.0, 0.0, 20.0]);
+}
+
+#[tokio::test]
+async fn prices_at_size_ten() {
+    let names = ["identity LIST, Http2: foreseen", "LIST as Table: foreseen", "gzip LIST: foreseen"];
+    let metrics = check(Scenario::Prices, Protocol::Http2, &names).await.metrics;
+    assert!(metrics.iter().any(|metric| metric.name == "foreseen within a fifth"), "{metrics:?}");
 }
 
 #[tokio::test]

@@ -1,20 +1,26 @@
 //! The kinds of the built-in table.
 //!
-//! In: a resource of the table, and how kinds that are stored as another version become that. Out: its [`Kind`].
+//! In: a resource of the table, and how kinds that are stored as another version become that. Out: its
+//! [`Kind`].
 
 use bytes::Bytes;
+use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, GroupVersionKind, Lease, Revision, Status, json};
+use forebay_crd::{CustomRules, Schema, Violations};
+use forebay_fieldmanager::{ConvertError, FieldType, Filters, ReplicasPaths, replicas_paths, reset_fields};
 use forebay_object::{Form, Object};
-use forebay_schema::builtin::{self, Conversion, Judged, StoredAs, TypeId, codec};
-use forebay_schema::crd::{CustomRules, Schema};
+use forebay_schema::builtin::codec::{FieldProblem, UnmarshalError};
+use forebay_schema::builtin::{self, Conversion, Judged, StoredAs, TypeId, codec, forget_empty_lists};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::crd;
 use crate::ending::Ending;
 use crate::kind::{Kind, Typed};
+use crate::limits::DEFINITION_BYTE_BYTES;
 
-/// How the objects of a kind become what they are stored as, for each kind that is stored as another: strategy knows.
+/// How the objects of a kind become what they are stored as, for each kind that is stored as another:
+/// strategy knows.
 pub type Conversions = fn(&StoredAs) -> Option<&'static Conversion>;
 
 /// A kind of the table, in one version.
@@ -24,6 +30,7 @@ pub struct BuiltIn {
     ty: TypeId,
     /// Stored as another version: `events.k8s.io` Events, `autoscaling/v1` HorizontalPodAutoscalers.
     stored: Option<Stored>,
+    conversions: Conversions,
 }
 
 struct Stored {
@@ -40,7 +47,7 @@ impl BuiltIn {
         let stored = StoredAs::of(resource).and_then(|stored| {
             Some(Stored { gvk: stored.gvk(), ty: stored.ty()?, conversion: conversions(stored)? })
         });
-        Some(BuiltIn { resource, gvk: GroupVersionKind::new(group, version, kind), ty, stored })
+        Some(BuiltIn { resource, gvk: GroupVersionKind::new(group, version, kind), ty, stored, conversions })
     }
 
     /// Whether its objects say what else is served.
@@ -53,7 +60,8 @@ impl BuiltIn {
         self.stored.as_ref().filter(|stored| stored.conversion.judged == Judged::Stored)
     }
 
-    /// The object as another kind than it is stored as. Decodes it: a rare kind, and never the hot one of the two.
+    /// The object as another kind than it is stored as. Decodes it: a rare kind, and never the hot one of the
+    /// two.
     fn write_converted(
         &self,
         stored: &Stored,
@@ -127,17 +135,27 @@ impl Kind for BuiltIn {
     }
 
     fn normalize(&self, value: &mut Value, _: &Lease) -> Result<Vec<String>, String> {
-        normalize_as(self.ty, value)
+        named(codec::normalize_as_sent(self.ty, value))
     }
 
     fn set_defaults(&self, value: &mut Value) {
         if self.is_crd() {
-            forebay_schema::crd::defaults::apply(value);
+            forebay_crd::defaults::apply(value);
+        }
+        // What the way into the stored version fills in has an owner in the version that was sent, too.
+        if let Some(stored) = self.judged_as_stored() {
+            (stored.conversion.to_stored)(value);
+            (stored.conversion.from_stored)(value);
         }
     }
 
-    fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
-        if self.is_crd() { crd::validate(value, old) } else { Vec::new() }
+    fn work(&self, bytes: usize) -> usize {
+        if self.is_crd() { bytes.saturating_mul(DEFINITION_BYTE_BYTES) } else { bytes }
+    }
+
+    fn validate(&self, value: &Value, old: Option<&Value>, _: Option<&str>, _: &[Cause]) -> Violations {
+        let causes = if self.is_crd() { crd::validate(value, old) } else { Vec::new() };
+        Violations { causes, warnings: Vec::new() }
     }
 
     fn warnings(&self, value: &Value, old: Option<&Value>) -> Vec<String> {
@@ -154,7 +172,11 @@ impl Kind for BuiltIn {
         }
     }
 
-    fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
+    fn encode(&self, value: Value) -> Result<Bytes, Status> {
+        self.encode_new(value, None)
+    }
+
+    fn encode_new(&self, mut value: Value, fields: Option<&[u8]>) -> Result<Bytes, Status> {
         let mut out = Vec::with_capacity(1024);
         let (gvk, ty) = match &self.stored {
             None => (&self.gvk, self.ty),
@@ -164,7 +186,7 @@ impl Kind for BuiltIn {
             }
         };
         write_type_head(gvk, &mut out);
-        codec::encode(ty, &value, &mut out).map_err(Status::internal)?;
+        codec::encode_new(ty, &value, fields, &mut out).map_err(Status::internal)?;
         Ok(Bytes::from(out))
     }
 
@@ -190,6 +212,7 @@ impl Kind for BuiltIn {
     }
 
     fn to_judged(&self, value: &mut Value) {
+        forget_empty_lists(self.ty, value);
         if let Some(stored) = self.judged_as_stored() {
             stored.convert(value);
         }
@@ -201,6 +224,41 @@ impl Kind for BuiltIn {
         write_type_head(&stored.gvk, &mut bytes);
         object.write_body(None, None, &mut bytes);
         json::read(&bytes).map_err(Status::internal)
+    }
+
+    fn field_type(&self, api_version: &str) -> Result<FieldType<'_>, ConvertError> {
+        let (group, version) = split_api_version(api_version);
+        FieldType::of_kind(group, version, &self.gvk.kind).ok_or(ConvertError::MissingVersion)
+    }
+
+    /// By way of the stored version.
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        let kind = &*self.gvk.kind;
+        let conversion = |api_version: &str| {
+            let (group, version) = split_api_version(api_version);
+            StoredAs::of_kind(group, version, kind).and_then(self.conversions)
+        };
+        let mut object = object.clone();
+        let from = object["apiVersion"].as_str().unwrap_or_default();
+        let (to_stored, from_stored) = (conversion(from), conversion(api_version));
+        if let Ok(FieldType::BuiltIn(ty, _)) = self.field_type(from) {
+            codec::normalize(ty, &mut object).map_err(|why| ConvertError::Failed(why.to_string()))?;
+        }
+        if let Some(conversion) = to_stored {
+            (conversion.to_stored)(&mut object);
+        }
+        if let Some(conversion) = from_stored {
+            (conversion.from_stored)(&mut object);
+        }
+        if object["apiVersion"] == api_version { Ok(object) } else { Err(ConvertError::MissingVersion) }
+    }
+
+    fn reset_fields(&self, subresource: &str) -> Filters {
+        reset_fields(self.resource.group, self.resource.plural, subresource)
+    }
+
+    fn replicas_paths(&self) -> ReplicasPaths {
+        replicas_paths(self.resource.group, self.resource.plural)
     }
 
     fn selects_by_namespace(&self) -> bool {
@@ -245,7 +303,11 @@ impl Kind for BuiltIn {
 /// # Errors
 /// A value of another type.
 pub fn normalize_as(ty: TypeId, value: &mut Value) -> Result<Vec<String>, String> {
-    let problems = codec::normalize(ty, value).map_err(|error| error.to_string())?;
+    named(codec::normalize(ty, value))
+}
+
+fn named(normalized: Result<Vec<FieldProblem>, UnmarshalError>) -> Result<Vec<String>, String> {
+    let problems = normalized.map_err(|error| error.to_string())?;
     Ok(problems.iter().map(ToString::to_string).collect())
 }
 

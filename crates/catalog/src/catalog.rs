@@ -1,7 +1,7 @@
 //! What is served right now: every resource in every served version. Immutable; published whole.
 //!
-//! In: the built-in table and the established CRDs. Out: look-ups by group, version and plural. Owner: the CRD
-//! controller builds a new one and publishes it; everyone else reads.
+//! In: the built-in table and the established CRDs. Out: look-ups by group, version and plural. Owner: the
+//! CRD controller builds a new one and publishes it; everyone else reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,11 @@
 //! CustomResourceDefinitions as data: whether they are right, what they ask for, and where their objects are.
 //!
-//! In: a CRD. Out: causes, warnings, conditions, a store. Never: writes a CRD; what it serves is [`Custom`](crate::Custom)'s.
+//! In: a CRD. Out: causes, warnings, conditions, a store. Never: writes a CRD; what it serves is
+//! [`Custom`](crate::Custom)'s.
 
 use forebay_apimachinery::Cause;
+use forebay_crd::{check, field};
 use forebay_object::Form;
-use forebay_schema::crd::{check, field};
 use serde_json::Value;
 
 use crate::opener::{Opener, Shape};
@@ -19,21 +20,18 @@ pub fn is(group: &str, plural: &str) -> bool {
 ///
 /// A condition that no longer holds is set to false, not taken away.
 pub fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, String)> {
-    let needs = check::needs(crd);
+    let converts = check::has_webhook_conversion(crd);
     let had = |kind: &str| {
         crd["status"]["conditions"]
             .as_array()
             .is_some_and(|list| list.iter().any(|condition| condition["type"] == kind))
     };
     let mut found = Vec::new();
-    if needs.rules || had(RULES) {
-        found.push(match needs.rules {
-            true => (RULES, "True", "ValidationRules", RULES_WARNING.to_string()),
-            false => (RULES, "False", "NoValidationRules", "there are no rules".to_string()),
-        });
+    if had(RULES) {
+        found.push((RULES, "False", "RulesEvaluated", "rules are evaluated".to_string()));
     }
-    if needs.webhook_conversion || had(CONVERSION) {
-        found.push(match needs.webhook_conversion {
+    if converts || had(CONVERSION) {
+        found.push(match converts {
             true => (CONVERSION, "True", "WebhookConversion", CONVERSION_WARNING.to_string()),
             false => (CONVERSION, "False", "NoWebhookConversion", "every version is served".to_string()),
         });
@@ -41,9 +39,8 @@ pub fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, Stri
     found
 }
 
-/// The condition of a CRD whose rules (CEL) are kept and not evaluated.
+/// A condition that servers gave which did not evaluate rules in CEL.
 const RULES: &str = "RulesNotEvaluated";
-const RULES_WARNING: &str = "x-kubernetes-validations rules are stored, but this server does not evaluate them: objects that break them are accepted";
 /// The condition of a CRD whose webhook is not called.
 const CONVERSION: &str = "ConversionNotServed";
 const CONVERSION_WARNING: &str =
@@ -51,10 +48,8 @@ const CONVERSION_WARNING: &str =
 
 /// What the writer of a CRD is told.
 pub fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
-    let needs = check::needs(crd);
     let mut warnings = check::warnings(crd, old);
-    warnings.extend(needs.rules.then(|| RULES_WARNING.to_string()));
-    warnings.extend(needs.webhook_conversion.then(|| CONVERSION_WARNING.to_string()));
+    warnings.extend(check::has_webhook_conversion(crd).then(|| CONVERSION_WARNING.to_string()));
     warnings
 }
 

@@ -1,23 +1,26 @@
 //! Custom resources: what a CRD's version says of its objects.
 //!
-//! In: a CRD that is established. Out: its served versions, each of which normalizes, judges and prints its objects. The
-//! schema itself is understood by `forebay_schema::crd`; this file fits it to the verbs.
+//! In: a CRD that is established. Out: its served versions, each of which normalizes, judges and prints its
+//! objects. The schema itself is understood by crate `crd`; this file fits it to the verbs.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::resource::api_version;
+use forebay_apimachinery::resource::{api_version, split_api_version};
 use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Lease, Revision, Status, json};
+use forebay_crd::{CustomRules, Definition, Schema, Version, Violations};
+use forebay_fieldmanager::{
+    ConvertError, FieldType, Filters, ReplicasPaths, custom_replicas_paths, custom_reset_fields,
+};
 use forebay_object::{Form, Object};
 use forebay_printers::duration;
 use forebay_schema::builtin::TypeId;
-use forebay_schema::crd::field;
-use forebay_schema::crd::{CustomRules, Definition, Schema, Version};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::ending::Ending;
 use crate::kind::{Kind, Typed};
+use crate::limits::RULE_COST_BYTES;
 use crate::selectable::SelectableField;
 use crate::served::{Served, SubresourceInfo};
 use crate::store::Store;
@@ -33,7 +36,8 @@ pub struct Custom {
     rules: CustomRules,
     /// The CRD is being deleted: nothing new is taken.
     terminating: bool,
-    /// What was stored before it may lack defaults that the schema has now, and hold fields that it has no more.
+    /// What was stored before it may lack defaults that the schema has now, and hold fields that it has no
+    /// more.
     since: Revision,
     /// Ends its watches.
     ending: Ending,
@@ -123,12 +127,12 @@ impl Custom {
         Some(&*self.version().name).filter(|version| *version != object.stored_version())
     }
 
-    /// Brings what is stored into this version: the defaults are those of the version that it is stored in, and what this
-    /// one does not know is dropped.
+    /// Brings what is stored into this version: the defaults are those of the version that it is stored in,
+    /// and what this one does not know is dropped.
     ///
     /// # Errors
-    /// Metadata of the wrong type; and defaults that take more than one tree may, as the schema may have got since: whoever
-    /// asks shows what is stored.
+    /// Metadata of the wrong type; and defaults that take more than one tree may, as the schema may have got
+    /// since: whoever asks shows what is stored.
     fn renew(&self, value: &mut Value) -> Result<(), String> {
         let (stored, shown) = (self.definition.storage_version(), self.version());
         stored.normalize(value, &Lease::of_one_tree())?;
@@ -181,11 +185,33 @@ impl Kind for Custom {
         self.version().normalize(value, lease)
     }
 
+    fn normalize_applied(&self, value: &mut Value, lease: &Lease) -> Result<(), String> {
+        self.version().normalize_applied(value, lease)
+    }
+
+    fn settle(&self, value: &mut Value) {
+        self.version().prune(value);
+    }
+
     /// Its schema has filled in what there is when the object was decoded.
     fn set_defaults(&self, _: &mut Value) {}
 
-    fn validate(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
-        field::causes(&self.version().validate(value, old))
+    fn work(&self, bytes: usize) -> usize {
+        let rules = self.version().rules_cost_max().saturating_mul(RULE_COST_BYTES);
+        bytes.max(usize::try_from(rules).unwrap_or(usize::MAX))
+    }
+
+    fn validate(
+        &self,
+        value: &Value,
+        old: Option<&Value>,
+        subresource: Option<&str>,
+        before: &[Cause],
+    ) -> Violations {
+        match (old, subresource) {
+            (Some(old), Some("status")) => self.version().validate_status(value, old, before),
+            _ => self.version().validate(value, old, before),
+        }
     }
 
     fn warnings(&self, _: &Value, _: Option<&Value>) -> Vec<String> {
@@ -196,10 +222,16 @@ impl Kind for Custom {
         self.version().deprecation_warning.as_deref()
     }
 
+    /// What only the version that was written knows is not kept.
     fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
         let mut out = Vec::with_capacity(1024);
-        let storage_version = &self.definition.storage_version().name;
-        value["apiVersion"] = Value::from(api_version(&self.definition.group, storage_version));
+        let (stored, written) = (self.definition.storage_version(), self.version());
+        value["apiVersion"] = Value::from(api_version(&self.definition.group, &stored.name));
+        // It is stored as it is read.
+        stored.default_status(&mut value, &Lease::of_one_tree())?;
+        if stored.name != written.name {
+            stored.prune(&mut value);
+        }
         json::write_sorted(&value, &mut out);
         Ok(Bytes::from(out))
     }
@@ -213,8 +245,8 @@ impl Kind for Custom {
         !self.is_older(object) && self.other_version(object).is_none()
     }
 
-    /// Decodes what is not as it would be stored and shown now: the hot path is what was written since the CRD changed, in the
-    /// version that is stored.
+    /// Decodes what is not as it would be stored and shown now: the hot path is what was written since the
+    /// CRD changed, in the version that is stored.
     fn write(&self, object: &Object, revision: Option<Revision>, _: Typed, out: &mut Vec<u8>) {
         let start = out.len();
         object.write_body(revision, self.other_version(object), out);
@@ -237,6 +269,39 @@ impl Kind for Custom {
     /// They know each version.
     fn to_judged(&self, _: &mut Value) {}
 
+    fn field_type(&self, api_version: &str) -> Result<FieldType<'_>, ConvertError> {
+        let Definition { group, versions, .. } = &*self.definition;
+        let (of_group, name) = split_api_version(api_version);
+        // Few: a definition has few versions.
+        let version = versions.iter().find(|version| of_group == &**group && *version.name == *name);
+        let version = version.ok_or_else(|| no_version(api_version))?;
+        Ok(version.schema.as_ref().map_or(FieldType::AnyObject, FieldType::of_schema))
+    }
+
+    /// Versions differ by their name alone: what only a webhook can convert is served in one version.
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        self.field_type(api_version)?;
+        let mut converted = object.clone();
+        converted["apiVersion"] = Value::from(api_version);
+        Ok(converted)
+    }
+
+    fn reset_fields(&self, subresource: &str) -> Filters {
+        let Definition { group, versions, .. } = &*self.definition;
+        let versions: Vec<(&str, bool)> =
+            versions.iter().map(|version| (&*version.name, version.status)).collect();
+        custom_reset_fields(group, &versions, &self.version().name, subresource)
+    }
+
+    fn replicas_paths(&self) -> ReplicasPaths {
+        let Definition { group, versions, .. } = &*self.definition;
+        let paths = versions.iter().map(|version| {
+            let scale = version.scale.as_ref();
+            (&*version.name, scale.map(|scale| &*scale.spec_replicas))
+        });
+        custom_replicas_paths(group, &paths.collect::<Vec<_>>())
+    }
+
     fn selects_by_namespace(&self) -> bool {
         self.definition.namespaced
     }
@@ -257,4 +322,8 @@ impl Kind for Custom {
     fn columns(&self) -> Value {
         self.columns.clone()
     }
+}
+
+fn no_version(api_version: &str) -> ConvertError {
+    ConvertError::Failed(format!("request to convert CR to an invalid group/version: {api_version}"))
 }

@@ -1,6 +1,7 @@
 //! The end of watches whose resource has become another.
 //!
-//! In: what was served, and what is. Out: whether a watch is to end, and how much later than others. Never: ends one.
+//! In: what was served, and what is. Out: whether a watch is to end, and how much later than others. Never:
+//! ends one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use forebay_rt::Stagger;
 use tokio::sync::watch;
 
-/// What ends watches of a version when its CRD changes, one after the other: their clients do not all come back at once
-/// (kubernetes#123074).
+/// What ends watches of a version when its CRD changes, one after the other: their clients do not all come
+/// back at once (kubernetes#123074).
 pub struct Ending {
     ended: watch::Sender<Ended>,
     // Of watches that have been told.
@@ -32,8 +33,8 @@ impl Ending {
         Ending { ended: watch::Sender::new(Ended::default()), turns: Arc::default() }
     }
 
-    /// Waits until a watch is to end that shows Tables, or does not, and selects by `fields`; how much later it is its
-    /// turn.
+    /// Waits until a watch is to end that shows Tables, or does not, and selects by `fields`; how much later
+    /// it is its turn.
     pub fn told(&self, is_table: bool, fields: Vec<usize>) -> impl Future<Output = Duration> + use<> {
         let (mut ended, turns) = (self.ended.subscribe(), self.turns.clone());
         async move {

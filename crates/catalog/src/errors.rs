@@ -71,7 +71,7 @@ pub fn continue_expired(token: String) -> Status {
         Reason::Expired,
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
     );
-    status.continue_token = token;
+    status.continue_token = token.into();
     status
 }
 

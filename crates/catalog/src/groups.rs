@@ -4,7 +4,8 @@
 //!
 //! Source: the APIService priorities of kube-apiserver v1.36.3.
 
-/// Priorities of the built-in groups, highest first. Clients that search by kind or short name look in this order.
+/// Priorities of the built-in groups, highest first. Clients that search by kind or short name look in this
+/// order.
 const PRIORITIES: [(&str, u32); 24] = [
     ("apiregistration.k8s.io", 20_000),
     ("", 18_000),

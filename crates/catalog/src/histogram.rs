@@ -26,8 +26,8 @@ impl Histogram {
         self.observe_all([value]);
     }
 
-    /// The same for values that are mostly alike: all threads write here, and this does it once for those of a bucket that come
-    /// one behind the other.
+    /// The same for values that are mostly alike: all threads write here, and this does it once for those of
+    /// a bucket that come one behind the other.
     pub fn observe_all(&self, values: impl IntoIterator<Item = f64>) {
         let place = |value: f64| self.bounds.partition_point(|(_, bound)| *bound < value);
         let mut values = values.into_iter().map(|value| (place(value), (value * 1e6) as u64)).peekable();

@@ -1,9 +1,10 @@
-//! What is served right now: resources as data, the kinds of their objects behind one trait, and where their objects are.
+//! What is served right now: resources as data, the kinds of their objects behind one trait, and where their
+//! objects are.
 //!
-//! In: the built-in table, CRDs as they are stored, a backend. Out: [`Catalog`], a set of [`Served`] with a [`Kind`] and a
-//! [`Store`] each. Never: answers a request; knows who writes what, when, and under which rules: strategy and the verbs do.
+//! In: the built-in table, CRDs as they are stored, a backend. Out: [`Catalog`], a set of [`Served`] with a
+//! [`Kind`] and a [`Store`] each. Never: answers a request; knows who writes what, when, and under which
+//! rules: strategy and the verbs do.
 
-pub mod asked;
 mod built_in;
 mod catalog;
 pub mod counts;
@@ -13,6 +14,7 @@ mod ending;
 pub mod errors;
 pub mod groups;
 pub mod histogram;
+pub mod instrumented;
 mod kind;
 pub mod limits;
 mod opener;
@@ -21,6 +23,8 @@ mod selectable;
 mod served;
 pub mod store;
 pub mod table;
+mod target;
+mod versioned;
 
 pub use built_in::{BuiltIn, Conversions, normalize_as};
 pub use catalog::Catalog;
@@ -32,3 +36,5 @@ pub use retire::retire;
 pub use selectable::SelectableField;
 pub use served::{Served, SubresourceInfo, compact};
 pub use store::Store;
+pub use target::Target;
+pub use versioned::Versioned;

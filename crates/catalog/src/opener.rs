@@ -1,6 +1,7 @@
 //! Opens the stores of resources, all of them alike.
 //!
-//! In: what a server's caches share, and a resource. Out: its [`Store`], whose cache is being filled from now on.
+//! In: what a server's caches share, and a resource. Out: its [`Store`], whose cache is being filled from now
+//! on.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::limits::Pace;
 use forebay_watchcache::{Cacher, EarlyReaders, History, Resource, Room};
 
-use crate::asked::Asked;
+use crate::instrumented::Instrumented;
 use crate::store::Store;
 
 /// What every store of a server is opened with.
@@ -47,7 +48,8 @@ pub struct Shape<'a> {
 }
 
 impl Opener {
-    /// The store of a resource.
+    /// The store of a resource. Its cache is filled from now on, and answers 429 until then:
+    /// `Cacher::wait_ready`.
     pub fn open(&self, shape: Shape) -> Store {
         let Shape { group, plural, path, namespaced, form, fields, indexed } = shape;
         let prefix = format!("{}/{path}/", self.storage_prefix);
@@ -64,7 +66,7 @@ impl Opener {
             room: self.room.clone(),
             early: self.early.clone(),
         };
-        let backend = Arc::new(Asked::new(self.backend.clone(), self.clock.clone()));
+        let backend = Arc::new(Instrumented::new(self.backend.clone(), self.clock.clone()));
         Store {
             group: group.into(),
             resource: plural.into(),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::ending::Ended;
 use crate::served::Served;
 
-/// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what they send is
-/// what is stored.
+/// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what
+/// they send is what is stored.
 pub fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
     for old in before {
         let Some(ending) = old.kind.ending() else { continue };

@@ -1,13 +1,15 @@
 //! One resource in one version, as data, and what its objects are by its [`Kind`].
 //!
-//! In: objects, values, selectors. Out: bytes, values, a `Status`. Never: knows a built-in resource from another but by its kind.
+//! In: objects, values, selectors. Out: bytes, values, a `Status`. Never: knows a built-in resource from
+//! another but by its kind.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
-use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Reason, Revision, Status, json};
+use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Revision, Status, json};
+use forebay_crd::Violations;
 use forebay_object::{Form, Object};
 use forebay_schema::builtin::TypeId;
 use forebay_watchcache::{FieldSource, FieldTerm, Interest};
@@ -88,14 +90,25 @@ impl Served {
         self.kind.ty()
     }
 
-    /// The bytes that are stored for `value`, which is in this version or as [`Served::to_judged`] left it: without its
-    /// resourceVersion, in the storage version.
+    /// The bytes that are stored for `value`, which is in this version or as [`Served::to_judged`] left it:
+    /// without its resourceVersion, in the storage version.
     ///
     /// # Errors
     /// A value that does not fit its kind, which `normalize` would have refused.
     pub fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
         forget_revision(&mut value);
         self.kind.encode(value)
+    }
+
+    /// The same of a new object.
+    ///
+    /// - `fields`: see [`Kind::encode_new`](crate::kind::Kind::encode_new).
+    ///
+    /// # Errors
+    /// As [`Served::encode`].
+    pub fn encode_new(&self, mut value: Value, fields: Option<&[u8]>) -> Result<Bytes, Status> {
+        forget_revision(&mut value);
+        self.kind.encode_new(value, fields)
     }
 
     /// The whole object in this version, as a GET answers it. `revision` replaces the object's own: a DELETED
@@ -139,7 +152,8 @@ impl Served {
         self.kind.is_stale(object)
     }
 
-    /// Whether the items of a LIST are the bytes of its objects, so long as [`Served::is_as_stored`] says so of each.
+    /// Whether the items of a LIST are the bytes of its objects, so long as [`Served::is_as_stored`] says so
+    /// of each.
     pub fn has_items_as_stored(&self) -> bool {
         !self.kind.is_converted()
     }
@@ -149,13 +163,17 @@ impl Served {
         self.kind.is_as_stored(object)
     }
 
-    /// The whole object as the answer to a create that was not carried out: it has no resourceVersion.
+    /// The whole object as the answer to a create that was not carried out: it has the resourceVersion that
+    /// the client said, if any.
     ///
     /// # Errors
     /// JSON of ours that is none.
-    pub fn without_revision(&self, object: &Object) -> Result<Bytes, Status> {
+    pub fn not_carried_out(&self, object: &Object, version: Option<Value>) -> Result<Bytes, Status> {
         let mut value = self.to_value(object)?;
         forget_revision(&mut value);
+        if let Some(version) = version {
+            value["metadata"]["resourceVersion"] = version;
+        }
         let mut out = Vec::with_capacity(object.body_len() + 64);
         self.kind.write_value(&value, &mut out)?;
         out.push(b'\n');
@@ -175,7 +193,8 @@ impl Served {
         self.kind.to_judged(value);
     }
 
-    /// The object as its rules know it, as a tree. Not by way of this version, which may not tell all that is stored.
+    /// The object as its rules know it, as a tree. Not by way of this version, which may not tell all that is
+    /// stored.
     ///
     /// # Errors
     /// JSON of ours that is none.
@@ -183,9 +202,23 @@ impl Served {
         self.kind.to_judged_value(object)
     }
 
+    /// How much work a write is whose body has so many bytes, in such bytes.
+    pub fn work(&self, bytes: usize) -> usize {
+        self.kind.work(bytes)
+    }
+
     /// What its schema has against `value` in the place of `old`.
-    pub fn validate_fields(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
-        self.kind.validate(value, old)
+    ///
+    /// - `subresource`: the one that is written.
+    /// - `before`: what else is wrong with it.
+    pub fn validate_fields(
+        &self,
+        value: &Value,
+        old: Option<&Value>,
+        subresource: Option<&str>,
+        before: &[Cause],
+    ) -> Violations {
+        self.kind.validate(value, old, subresource, before)
     }
 
     /// What clients of this version are told, if it is deprecated.
@@ -193,17 +226,24 @@ impl Served {
         self.kind.deprecation_warning()
     }
 
-    /// 422 for an object of this kind. It is called by the group that judges it, which for events is the core group.
+    /// 422 for an object of this kind. It is called by the group that judges it, which for events is the core
+    /// group.
     pub fn invalid(&self, name: &str, causes: Vec<Cause>) -> Status {
         let group = if self.is("events.k8s.io", "events") { "" } else { self.group() };
         Status::invalid(group, &self.gvk.kind, name, causes)
     }
 
+    /// Where its objects are.
+    ///
+    /// # Errors
+    /// 405 for what is not stored.
+    pub fn stored(&self) -> Result<Arc<Store>, Status> {
+        self.store.clone().ok_or_else(|| self.method_not_supported("read"))
+    }
+
     /// 405: the resource does not do that.
     pub fn method_not_supported(&self, verb: &str) -> Status {
-        let resource = self.gvr.group_resource().to_string();
-        let why = format!("{verb} is not supported on resources of kind {resource:?}");
-        Status::new(Reason::MethodNotAllowed, why).about(self.group(), self.resource(), "")
+        Status::method_not_supported(self.group(), self.resource(), verb)
     }
 
     /// A field selector, resolved to places in an object's header.

@@ -1,20 +1,21 @@
 //! The storage of one resource: its keys, its cache, and the guarded update that every write goes through.
 //!
-//! In: a decision made on the current object. Out: that decision, committed on exactly that object. Never: decides.
+//! In: a decision made on the current object. Out: that decision, committed on exactly that object. Never:
+//! decides.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Reason, Revision, Status};
-use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn, Versioned};
+use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse, Versioned};
 use forebay_object::{Interner, Object, Scope};
 use forebay_schema::builtin::protobuf;
 use forebay_watchcache::{Cacher, Reach};
 
-use crate::asked::Asked;
 use crate::counts::ListCounts;
 use crate::errors;
+use crate::instrumented::Instrumented;
 use crate::limits::ROUNDS_MAX;
 
 /// One resource's storage. All versions of the resource share it.
@@ -22,42 +23,40 @@ pub struct Store {
     pub group: Arc<str>,
     pub resource: Arc<str>,
     pub cacher: Cacher,
-    pub backend: Arc<Asked>,
+    pub backend: Arc<Instrumented>,
     pub lists: Arc<ListCounts>,
     /// Where keys begin as errors show them: behind what all of the store's begin with.
     pub shown_from: usize,
 }
 
 /// An object as a decision is made on it.
+#[derive(Clone)]
 pub struct Current {
     pub object: Arc<Object>,
 }
 
 /// What to do with the current object.
-pub enum Decision<T> {
+pub enum Decision {
     /// Store this instead.
-    Put { value: Bytes, ttl: Option<Duration>, carry: T },
+    Put { value: Bytes, ttl: Option<Duration> },
     /// Remove it.
-    Delete { carry: T },
+    Delete,
     /// Leave it.
-    Keep { carry: T },
+    Keep,
 }
 
 /// What was done.
-pub enum Done<T> {
+pub enum Done {
     Put {
         object: Arc<Object>,
-        carry: T,
     },
     /// `object` is the last state; its revision is still that of the last put, `revision` is the delete's.
     Deleted {
         object: Arc<Object>,
         revision: Revision,
-        carry: T,
     },
     Kept {
         object: Arc<Object>,
-        carry: T,
     },
 }
 
@@ -77,8 +76,9 @@ impl Mode {
 
 /// The attempts to change one object, each on what is there by then.
 ///
-/// The first is on the cached object. A refusal judged on it is judged again on a live one, so that a stale cache never
-/// refuses what is right (reference §6, "cached-first").
+/// The first is on the cached object: a commit finds out that it is stale. A refusal judged on it is judged
+/// again on a live one, so that a stale cache never refuses what is right (reference §6, "cached-first"). A
+/// dry run commits nothing that would find it out, so it begins on the live one.
 pub struct Attempts {
     key: Key,
     mode: Mode,
@@ -88,9 +88,9 @@ pub struct Attempts {
 
 impl Attempts {
     pub async fn begin(store: &Store, key: Key, mode: Mode) -> Result<Attempts, Status> {
-        let current = store.cached(&key);
-        let live = current.is_none();
-        let current = if live { store.live(&key).await? } else { current };
+        let cached = if mode == Mode::DryRun { None } else { store.cached(&key) };
+        let live = cached.is_none();
+        let current = if live { store.live(&key).await? } else { cached };
         Ok(Attempts { key, mode, current, live })
     }
 
@@ -102,28 +102,31 @@ impl Attempts {
     /// Looks at the live object after a refusal of the cached one.
     ///
     /// # Errors
-    /// The refusal, where it was of the live object.
+    /// The refusal, where it was of the live object: looked at as such, or as it was cached.
     pub async fn judge_again(&mut self, store: &Store, refusal: Status) -> Result<(), Status> {
         // What takes too much takes it again.
         if self.live || refusal.reason == Reason::RequestEntityTooLarge {
             return Err(refusal);
         }
+        let cached = self.current.take().map(|current| current.object.revision());
         (self.current, self.live) = (store.live(&self.key).await?, true);
-        Ok(())
+        match &self.current {
+            Some(live) if Some(live.object.revision()) == cached => Err(refusal),
+            _ => Ok(()),
+        }
     }
 
-    /// Carries out what was decided on the current object. None where another one is there instead, which is current now.
+    /// Carries out what was decided on the current object. None where another one is there instead, which is
+    /// current now.
     ///
     /// # Errors
-    /// The store's own failures.
-    pub async fn carry_out<T>(
-        &mut self,
-        store: &Store,
-        decision: Decision<T>,
-    ) -> Result<Option<Done<T>>, Status> {
-        let current = self.current.take();
-        match self.attempt(store, current, decision).await? {
-            Ok(done) => Ok(Some(done)),
+    /// The store's own failures; the same object is current still.
+    pub async fn carry_out(&mut self, store: &Store, decision: Decision) -> Result<Option<Done>, Status> {
+        match self.attempt(store, self.current.clone(), decision).await? {
+            Ok(done) => {
+                self.current = None;
+                Ok(Some(done))
+            }
             Err(newer) => {
                 (self.current, self.live) = (newer, true);
                 Ok(None)
@@ -132,16 +135,16 @@ impl Attempts {
     }
 
     /// The outcome, or the object that is there instead.
-    async fn attempt<T>(
+    async fn attempt(
         &self,
         store: &Store,
         current: Option<Current>,
-        decision: Decision<T>,
-    ) -> Result<Result<Done<T>, Option<Current>>, Status> {
+        decision: Decision,
+    ) -> Result<Result<Done, Option<Current>>, Status> {
         let key = &self.key;
         let expect = current.as_ref().map_or(Expect::Absent, |current| Expect::At(current.object.revision()));
-        let (op, carry) = match decision {
-            Decision::Keep { carry } => {
+        let op = match decision {
+            Decision::Keep => {
                 let Some(current) = current else { return Err(Status::internal("nothing to keep")) };
                 // "No change" judged on a cached object holds only if that is still the object.
                 if !self.live {
@@ -152,10 +155,10 @@ impl Attempts {
                         return Ok(Err(newest));
                     }
                 }
-                return Ok(Ok(Done::Kept { object: current.object, carry }));
+                return Ok(Ok(Done::Kept { object: current.object }));
             }
-            Decision::Put { value, ttl, carry } => (Op::Put { value, ttl }, carry),
-            Decision::Delete { carry } => (Op::Delete, carry),
+            Decision::Put { value, ttl } => Op::Put { value, ttl },
+            Decision::Delete => Op::Delete,
         };
         let outcome = match self.mode {
             Mode::Commit => {
@@ -163,23 +166,22 @@ impl Attempts {
                 store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?
             }
             Mode::DryRun => {
-                Outcome::Committed(store.backend.barrier().await.map_err(|error| errors::read(&error))?)
+                TxnResponse::Committed(store.backend.barrier().await.map_err(|error| errors::read(&error))?)
             }
         };
+        // A dry run shows the resourceVersion that the object has.
+        let own =
+            current.as_ref().filter(|_| self.mode == Mode::DryRun).map(|current| current.object.revision());
         match (outcome, op) {
-            (Outcome::Committed(revision), Op::Put { value, .. }) => {
-                // A dry run shows the resourceVersion that the object has.
-                let shown = match (&current, self.mode) {
-                    (Some(current), Mode::DryRun) => current.object.revision(),
-                    _ => revision,
-                };
-                Ok(Ok(Done::Put { object: store.decode(key.clone(), shown, &value)?, carry }))
+            (TxnResponse::Committed(revision), Op::Put { value, .. }) => {
+                let shown = own.unwrap_or(revision);
+                Ok(Ok(Done::Put { object: store.decode(key.clone(), shown, &value)? }))
             }
-            (Outcome::Committed(revision), Op::Delete) => {
+            (TxnResponse::Committed(revision), Op::Delete) => {
                 let Some(current) = current else { return Err(Status::internal("nothing to delete")) };
-                Ok(Ok(Done::Deleted { object: current.object, revision, carry }))
+                Ok(Ok(Done::Deleted { object: current.object, revision: own.unwrap_or(revision) }))
             }
-            (Outcome::Conflict(found), _) => {
+            (TxnResponse::Conflict(found), _) => {
                 Ok(Err(found.map(|found| store.current(key.clone(), &found)).transpose()?))
             }
         }
@@ -232,25 +234,26 @@ impl Store {
         }
         let txn = Txn { key: key.clone(), expect: Expect::Absent, op: Op::Put { value: value.clone(), ttl } };
         match self.backend.commit(txn).await.map_err(|error| Some(errors::txn(&error)))? {
-            Outcome::Committed(revision) => self.decode(key, revision, &value).map_err(Some),
-            Outcome::Conflict(Some(_)) => Err(None),
-            Outcome::Conflict(None) => {
+            TxnResponse::Committed(revision) => self.decode(key, revision, &value).map_err(Some),
+            TxnResponse::Conflict(Some(_)) => Err(None),
+            TxnResponse::Conflict(None) => {
                 Err(Some(Status::internal("the store refused to create an absent key")))
             }
         }
     }
 
-    /// Calls `judge` with the current object until its decision commits on exactly that object: for the server's own objects. What
-    /// clients write goes through the stages of `write/chain.rs`, around which `write/rounds.rs` does the same.
+    /// Calls `judge` with the current object until its decision commits on exactly that object: for the
+    /// server's own objects. What clients write goes through the stages of `write/chain.rs`, around which
+    /// `write/rounds.rs` does the same.
     ///
     /// # Errors
     /// What `judge` says of the live object, or the store's own failures.
-    pub async fn guarded_update<T>(
+    pub async fn guarded_update(
         &self,
         key: &Key,
         mode: Mode,
-        mut judge: impl FnMut(Option<&Current>) -> Result<Decision<T>, Status>,
-    ) -> Result<Done<T>, Status> {
+        mut judge: impl FnMut(Option<&Current>) -> Result<Decision, Status>,
+    ) -> Result<Done, Status> {
         let mut attempts = Attempts::begin(self, key.clone(), mode).await?;
         for _ in 0..ROUNDS_MAX {
             match judge(attempts.current()) {
@@ -317,8 +320,8 @@ impl Store {
             };
             let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
             match self.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
-                Outcome::Committed(_) => return Ok(true),
-                Outcome::Conflict(_) => {}
+                TxnResponse::Committed(_) => return Ok(true),
+                TxnResponse::Conflict(_) => {}
             }
         }
         Err(errors::too_contended())

@@ -13,8 +13,9 @@ use crate::selectable::SelectableField;
 use crate::served::{Served, SubresourceInfo};
 use crate::store::Store;
 
-/// Every resource of the table, each with its store. Resources that share a storage prefix share the store's cache
-/// only when they are versions of one resource; events of both groups are one, and so are both versions of autoscalers.
+/// Every resource of the table, each with its store. Resources that share a storage prefix share the store's
+/// cache only when they are versions of one resource; events of both groups are one, and so are both versions
+/// of autoscalers.
 pub fn catalog(opener: &Opener, conversions: Conversions) -> Catalog {
     let mut stores: Vec<(&str, Arc<Store>)> = Vec::new();
     let mut opened = |resource: &'static builtin::Resource, path: &'static str| {
@@ -30,6 +31,12 @@ pub fn catalog(opener: &Opener, conversions: Conversions) -> Catalog {
         served(resource, conversions, store)
     });
     Catalog::new(served, None)
+}
+
+/// The same without stores: what describes the resources, for who answers none.
+pub fn without_stores(conversions: Conversions) -> Catalog {
+    let resources = builtin::table().resources().iter();
+    Catalog::new(resources.filter_map(|resource| served(resource, conversions, None)), None)
 }
 
 /// `resource`, its objects being in `store`; `None` where the table has no type for it.
@@ -88,7 +95,8 @@ fn fields(
     .collect()
 }
 
-/// Resources that share a store share its layout, whose fields are the core resource's: paths are looked up there.
+/// Resources that share a store share its layout, whose fields are the core resource's: paths are looked up
+/// there.
 fn selectable(resource: &builtin::Resource, conversions: Conversions) -> Vec<SelectableField> {
     let layout = layout_fields(resource, conversions);
     fields(resource, conversions)
@@ -104,7 +112,8 @@ fn selectable(resource: &builtin::Resource, conversions: Conversions) -> Vec<Sel
         .collect()
 }
 
-/// The paths that the store of `resource` keeps the values of: those of every resource with its storage prefix.
+/// The paths that the store of `resource` keeps the values of: those of every resource with its storage
+/// prefix.
 fn layout_fields(resource: &builtin::Resource, conversions: Conversions) -> Vec<String> {
     let sharing =
         builtin::table().resources().iter().filter(|other| other.storage_prefix == resource.storage_prefix);

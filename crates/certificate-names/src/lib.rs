@@ -1,7 +1,8 @@
-//! What the names in certificates, and in requests for them, say: read as Go reads them, whatever type of string they are.
+//! What the names in certificates, and in requests for them, say: read as Go reads them, whatever type of
+//! string they are.
 //!
-//! In: an attribute of a name. Out: its text. A text that Go would read and we would not is one that the check of a name
-//! passes over while the name counts elsewhere. Never: decides what a name is good for.
+//! In: an attribute of a name. Out: its text. A text that Go would read and we would not is one that the
+//! check of a name passes over while the name counts elsewhere. Never: decides what a name is good for.
 //!
 //! Source: Go 1.26 `encoding/asn1/asn1.go` (requests) and `crypto/x509/parser.go` (certificates), which decode strings alike.
 
@@ -10,26 +11,26 @@ use x509_parser::oid_registry::Oid;
 use x509_parser::x509::X509Name;
 
 /// Why an attribute has no text, in Go's words.
-pub type Fault = &'static str;
+pub type Error = &'static str;
 
 /// The attributes of a name in order, with their texts.
 pub fn attributes<'n>(
     name: &'n X509Name<'_>,
-) -> impl Iterator<Item = (&'n Oid<'n>, Result<Option<String>, Fault>)> {
+) -> impl Iterator<Item = (&'n Oid<'n>, Result<Option<String>, Error>)> {
     name.iter_attributes().map(|attribute| (attribute.attr_type(), text(attribute.attr_value())))
 }
 
-/// The text of a value. `None`: it is no string, or of a type that Go does not read: in a request it counts as not there, and a
-/// certificate that has it is none.
+/// The text of a value. `None`: it is no string, or of a type that Go does not read: in a request it counts
+/// as not there, and a certificate that has it is none.
 ///
 /// # Errors
 /// It has what its type does not allow.
-pub fn text(value: &Any<'_>) -> Result<Option<String>, Fault> {
+pub fn text(value: &Any<'_>) -> Result<Option<String>, Error> {
     if value.class() != Class::Universal || value.header.constructed() {
         return Ok(None);
     }
     let bytes = value.data;
-    let of = |is_allowed: fn(u8) -> bool, fault: Fault| {
+    let of = |is_allowed: fn(u8) -> bool, fault: Error| {
         // What is allowed is ASCII.
         if bytes.iter().copied().all(is_allowed) {
             Ok(String::from_utf8_lossy(bytes).into_owned())
@@ -65,8 +66,8 @@ fn is_printable(byte: u8) -> bool {
 }
 
 /// UCS-2, without the zero that some end it with.
-fn two_byte(bytes: &[u8]) -> Result<String, Fault> {
-    const FAULT: Fault = "invalid BMPString";
+fn two_byte(bytes: &[u8]) -> Result<String, Error> {
+    const FAULT: Error = "invalid BMPString";
     let (pairs, []) = bytes.as_chunks::<2>() else { return Err(FAULT) };
     let pairs = pairs.strip_suffix(&[[0, 0]]).unwrap_or(pairs);
     let letter = |pair: &[u8; 2]| {
@@ -81,7 +82,7 @@ fn two_byte(bytes: &[u8]) -> Result<String, Fault> {
 mod tests {
     use super::*;
 
-    fn check(tag: Tag, bytes: &[u8], want: Result<Option<&str>, Fault>) {
+    fn check(tag: Tag, bytes: &[u8], want: Result<Option<&str>, Error>) {
         let got = text(&Any::from_tag_and_data(tag, bytes));
         assert_eq!(got.as_ref().map(Option::as_deref), want.as_ref().copied(), "{tag:?} {bytes:?}");
     }

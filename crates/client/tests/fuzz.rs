@@ -1,4 +1,4 @@
-//! Every cutter of bodies withstands any input, cuts it the same wherever it comes in pieces, and finds what serde_json finds.
+//! Every cutter of bodies withstands any input, cuts pieces as the whole, and finds what serde_json does.
 
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ fn pieces(input: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// Whether some object of a JSON text that yields `values` has two members with one name: a tree does not show it.
+/// Whether an object of a JSON text that yields `values` has two members of one name: trees do not show it.
 fn has_duplicates<'v>(input: &[u8], values: impl IntoIterator<Item = &'v Value>) -> bool {
     let (mut colons, mut in_string, mut escaped) = (0, false, false);
     for byte in input {
@@ -333,7 +333,8 @@ fn delimited_of<'i>(pieces: impl IntoIterator<Item = &'i [u8]>) -> (Vec<Vec<u8>>
     (frames, Ok(cutter.is_within_frame()))
 }
 
-/// What a body in gzip says, and whether that is all of it: by itself, or first in runs as long as it is made of them.
+/// What a body in gzip says, and whether that is all of it: by itself, or first in runs as long as it is made
+/// of them.
 fn inflated<'i>(
     pieces: impl IntoIterator<Item = &'i [u8]>,
     by: Option<Runs>,
@@ -444,7 +445,7 @@ fn fuzz_projections() {
     });
 }
 
-/// The length of what stays, if anything does; it stays when it is asked for again, and decodes if the value did.
+/// The length of what stays, if anything; it stays when asked for again, and decodes if the value did.
 fn part_of(projection: &Projection, form: Form, value: &[u8]) -> Option<usize> {
     let part = projection.apply(value);
     let is_json = serde_json::from_slice::<Value>(value).is_ok();

@@ -206,20 +206,29 @@ func TestTypedPatches(t *testing.T) {
 	}
 }
 
-// Server-side apply is answered, or refused in words that say what to do.
+// Server-side apply creates, changes, says whose a field is, and takes it when it is forced to.
 func TestTypedApply(t *testing.T) {
 	c := start(t, "typed-apply")
-	wanted := applycorev1.ConfigMap("applied", c.namespace).WithData(map[string]string{"k": "v"})
-	applied, err := c.typed.CoreV1().ConfigMaps(c.namespace).Apply(c.ctx, wanted, metav1.ApplyOptions{FieldManager: "test", Force: true})
-	if c.isForebay() {
-		if !apierrors.IsUnsupportedMediaType(err) || !strings.Contains(err.Error(), "server-side apply is not served yet") {
-			t.Fatalf("not refused clearly: %v", err)
-		}
-		return
+	configMaps := c.typed.CoreV1().ConfigMaps(c.namespace)
+	apply := func(manager, value string, force bool) (*corev1.ConfigMap, error) {
+		wanted := applycorev1.ConfigMap("applied", c.namespace).WithData(map[string]string{"k": value})
+		return configMaps.Apply(c.ctx, wanted, metav1.ApplyOptions{FieldManager: manager, Force: force})
 	}
+	for _, value := range []string{"v", "w"} {
+		applied, err := apply("one", value, false)
+		must(t, err)
+		if applied.Data["k"] != value || len(applied.ManagedFields) != 1 {
+			t.Fatalf("applied %+v", applied)
+		}
+	}
+	_, err := apply("two", "x", false)
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "one": .data.k`) {
+		t.Fatalf("whose it is: %v", err)
+	}
+	applied, err := apply("two", "x", true)
 	must(t, err)
-	if applied.Data["k"] != "v" {
-		t.Fatalf("applied %+v", applied)
+	if applied.Data["k"] != "x" || len(applied.ManagedFields) != 1 || applied.ManagedFields[0].Manager != "two" {
+		t.Fatalf("forced %+v", applied)
 	}
 }
 

@@ -1,17 +1,18 @@
-//! Runs a scenario of a Go module beside this crate: client-go as controllers use it in `go/`, Helm's library in `helm/`.
+//! Runs a scenario of a Go module beside this crate: client-go as controllers use it in `go/`, Helm's library
+//! in `helm/`, of Helm 4 in `helm4/`.
 //!
-//! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill`, `@terminate` or `@start`
-//! of it the server is ended by SIGKILL, by SIGTERM, or started again, and a line on its standard input says when that is done.
-//! Other lines that begin with `@` go to whoever runs the test.
-//! A line `figure: ...` is shown, whatever comes of the test.
-//! Never: built twice at once; a scenario that was not there and so passed.
+//! In: the name of a Go test and a server. Out: its output, and its failure as ours; on a line `@kill`,
+//! `@terminate` or `@start` of it the server is ended by SIGKILL, by SIGTERM, or started again, and a line on
+//! its standard input says when that is done. Other lines that begin with `@` go to whoever runs the test. A
+//! line `figure: ...` is shown, whatever comes of the test. Never: built twice at once; a scenario that was
+//! not there and so passed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::{Server, needs, ports};
+use crate::{ControlPlane, needs, ports};
 
 /// Longest run of one scenario; Go ends it then and shows where it stands.
 const RUN_MAX: &str = "10m";
@@ -38,13 +39,23 @@ impl Scenario {
         Scenario::of("go", &BUILT)
     }
 
-    /// Builds the module of Helm, apart from the other because it takes so much longer; else as [`Scenario::built`].
+    /// Builds the module of Helm, apart from the other because it takes so much longer; else as
+    /// [`Scenario::built`].
     ///
     /// # Panics
     /// When it does not build.
     pub fn helm() -> Option<Scenario> {
         static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
         Scenario::of("helm", &BUILT)
+    }
+
+    /// Builds the module of Helm 4; else as [`Scenario::helm`].
+    ///
+    /// # Panics
+    /// When it does not build.
+    pub fn helm4() -> Option<Scenario> {
+        static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+        Scenario::of("helm4", &BUILT)
     }
 
     fn of(module: &str, built: &'static OnceLock<Result<PathBuf, String>>) -> Option<Scenario> {
@@ -58,7 +69,7 @@ impl Scenario {
     ///
     /// # Panics
     /// When it fails.
-    pub fn run(&self, name: &str, server: &mut Server, detector: Detector) {
+    pub fn run(&self, name: &str, server: &mut ControlPlane, detector: Detector) {
         self.run_with(name, server, detector, |order| Err(format!("nobody knows {order}")));
     }
 
@@ -69,7 +80,7 @@ impl Scenario {
     pub fn run_with(
         &self,
         name: &str,
-        server: &mut Server,
+        server: &mut ControlPlane,
         detector: Detector,
         mut obey: impl FnMut(&str) -> Result<(), String>,
     ) {
@@ -87,7 +98,7 @@ impl Scenario {
         assert!(passed, "{}\n{output}{name}: {status}", server.log_end());
     }
 
-    fn start(&self, name: &str, server: &Server, detector: Detector) -> Child {
+    fn start(&self, name: &str, server: &ControlPlane, detector: Detector) -> Child {
         // For a test that listens itself.
         let [port] = ports::free().unwrap_or_else(|why| panic!("{name}: {why}"));
         Command::new(self.binary)
@@ -97,7 +108,7 @@ impl Scenario {
             .env("KUBECONFIG", server.kubeconfig())
             // Where Helm and kubectl's library keep what they discovered.
             .env("HOME", server.dir())
-            .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
+            .env("FOREBAY_TEST_SERVER", format!("{:?}", server.implementation()))
             .env("FOREBAY_TEST_PORT", port.to_string())
             .envs(server.told().iter().map(|(variable, value)| (variable, value)))
             .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", (detector == Detector::On).to_string())
@@ -112,7 +123,7 @@ impl Scenario {
 /// Reads to the end of the child's output, and does what it asks for.
 fn converse(
     child: &mut Child,
-    server: &mut Server,
+    server: &mut ControlPlane,
     obey: &mut dyn FnMut(&str) -> Result<(), String>,
 ) -> Result<String, String> {
     let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.as_mut()) else {

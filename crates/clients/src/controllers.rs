@@ -1,24 +1,24 @@
 //! The real kube-controller-manager and kube-scheduler beside a server, as an administrator starts them.
 //!
-//! In: the programs that `cargo xtask peers` built, a ready server. Out: both running on the administrator's kubeconfig, with
-//! leader election, and with the authentication and authorization of their own ports delegated to the server.
-//! Never: controllers of the server's own at the same time.
+//! In: the programs that `cargo xtask peers` built, a ready server. Out: both running on the administrator's
+//! kubeconfig, with leader election, and with the authentication and authorization of their own ports
+//! delegated to the server. Never: controllers of the server's own at the same time.
 
 use std::process::Command;
 
 use crate::needs::Peers;
 use crate::ports;
-use crate::server::{Kind, Server};
+use crate::server::{ControlPlane, Implementation};
 
 /// Flags of our server that leave the work to these programs.
 const OURS_OFF: [&str; 1] = ["--controllers=-*"];
 
-impl Server {
+impl ControlPlane {
     /// Starts the server that was asked for, without controllers of its own, and both programs beside it.
-    pub fn with_controllers(peers: &Peers) -> Result<Server, String> {
-        let mut server = Server::start_with(Kind::asked()?, &OURS_OFF)?;
+    pub fn with_controllers(peers: &Peers) -> Result<ControlPlane, String> {
+        let mut server = ControlPlane::start_with(Implementation::asked()?, &OURS_OFF)?;
         let [managers, schedulers] = ports::free()?;
-        let shared = |port: u16, server: &Server| {
+        let shared = |port: u16, server: &ControlPlane| {
             let kubeconfig = server.kubeconfig().display().to_string();
             [
                 format!("--kubeconfig={kubeconfig}"),

@@ -1,14 +1,15 @@
 //! Runs the Go module `envtest/` beside this crate: a manager of controller-runtime on what envtest starts.
 //!
-//! In: the name of a Go test. Out: its failure as ours. envtest starts the binary under the names to which `forebay envtest`
-//! links it, or the rival's programs. Never: a server that outlives the test, a directory that it leaves behind.
+//! In: the name of a Go test. Out: its failure as ours. envtest starts the binary under the names to which
+//! `forebay envtest` links it, or the rival's programs. Never: a server that outlives the test, a directory
+//! that it leaves behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::server::Kind;
+use crate::server::Implementation;
 use crate::watchdog::Watchdog;
 use crate::{clientgo, needs};
 
@@ -52,9 +53,9 @@ fn run_built(binary: &Path, name: &str) -> Result<(), String> {
 
 /// Where envtest finds its programs.
 fn assets(dir: &Path) -> Result<PathBuf, String> {
-    match Kind::asked()? {
-        Kind::Forebay => linked(&dir.join("assets")),
-        Kind::KubeApiserver => {
+    match Implementation::asked()? {
+        Implementation::Forebay => linked(&dir.join("assets")),
+        Implementation::KubeApiserver => {
             let etcd = &needs::peers()?.etcd;
             etcd.parent().map(Path::to_owned).ok_or_else(|| format!("{} is nowhere", etcd.display()))
         }

@@ -1,7 +1,8 @@
-//! An etcd cluster of our own: one member or three, each a process that can be killed, stopped and started again.
+//! An etcd cluster of our own: one member or three, each a process that can be killed, stopped and started
+//! again.
 //!
-//! In: the etcd that `cargo xtask peers` built. Out: members that answer, and the flags of a server that uses them.
-//! Never: synced to disk; these tests kill processes, not machines.
+//! In: the etcd that `cargo xtask peers` built. Out: members that answer, and the flags of a server that uses
+//! them. Never: synced to disk; these tests kill processes, not machines.
 
 mod series;
 
@@ -15,7 +16,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-pub use series::{Identity, Security, Series};
+pub use series::{ClusterToken, Security, Series};
 
 use crate::process::Process;
 use crate::relay::{Relay, Trouble};
@@ -195,7 +196,8 @@ impl Cluster {
         process.kill(&mut self.watchdog)
     }
 
-    /// Kills a member, and starts it again as one of another version; the last one waits until all act as that version.
+    /// Kills a member, and starts it again as one of another version; the last one waits until all act as
+    /// that version.
     ///
     /// # Errors
     /// It was not built, or the members do not get along.
@@ -331,8 +333,8 @@ impl Cluster {
         if most.0 > 0 { Ok(most.1) } else { Err("nobody watches".to_owned()) }
     }
 
-    /// Kills all members but one, and waits until that one has ended watches because it has no leader. They have to be there:
-    /// one that is opened later is refused, which is not counted.
+    /// Kills all members but one, and waits until that one has ended watches because it has no leader. They
+    /// have to be there: one that is opened later is refused, which is not counted.
     ///
     /// # Errors
     /// It ends none in time.
@@ -372,8 +374,8 @@ impl Cluster {
         gone.iter().try_for_each(|number| self.wait(*number))
     }
 
-    /// Calls of the keys' service that members have begun to answer since they were started, by their own count. A plain
-    /// cluster only.
+    /// Calls of the keys' service that members have begun to answer since they were started, by their own
+    /// count. A plain cluster only.
     ///
     /// # Errors
     /// A member does not say.
@@ -417,7 +419,7 @@ impl Cluster {
     ///
     /// # Errors
     /// There is no backup, or etcdutl says no.
-    pub fn restore(&mut self, bump: Option<u64>, identity: Identity) -> Result<(), String> {
+    pub fn restore(&mut self, bump: Option<u64>, identity: ClusterToken) -> Result<(), String> {
         self.kill(0)?;
         let peers = format!("http://127.0.0.1:{}", self.members[0].peer_port);
         let mut command = Command::new(&needs::peers()?.etcdutl);
@@ -430,7 +432,7 @@ impl Cluster {
         if let Some(by) = bump {
             command.arg(format!("--bump-revision={by}")).arg("--mark-compacted");
         }
-        if identity == Identity::New {
+        if identity == ClusterToken::New {
             command.arg("--initial-cluster-token=restored");
         }
         needs::output(&mut command)?;

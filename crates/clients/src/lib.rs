@@ -1,9 +1,9 @@
 //! Real clients against the real binary: the harness that the tests of this crate share.
 //!
-//! In: the `forebay` binary, or kube-apiserver and etcd with `FOREBAY_TEST_SERVER=kube-apiserver`, so that each test can
-//! be held against the rival. Out: a ready [`Server`], a [`Session`] of kubectl commands, a [`Scenario`] of
-//! client-go, a test of [`Python`].
-//! Never: a fixed port, a process or directory left behind, a wait without a limit, a test left out under `CI=true`.
+//! In: the `forebay` binary, or kube-apiserver and etcd with `FOREBAY_TEST_SERVER=kube-apiserver`, so that
+//! each test can be held against the rival. Out: a ready [`ControlPlane`], a [`Session`] of kubectl commands,
+//! a [`Scenario`] of client-go, a test of [`Python`]. Never: a fixed port, a process or directory left
+//! behind, a wait without a limit, a test left out under `CI=true`.
 
 #![allow(clippy::disallowed_methods, reason = "waits for processes that keep no clock of ours")]
 
@@ -27,10 +27,11 @@ mod watchdog;
 
 pub use clientgo::{Detector, Scenario};
 pub use python::Python;
-pub use server::{Kind, Server};
-pub use session::{Follower, Session};
+pub use server::{ControlPlane, Implementation};
+pub use session::{BackgroundCommand, Session};
 
-/// A definition of a custom resource, where manifests that need one begin; `SIDE` stands for what makes it another one.
+/// A definition of a custom resource, where manifests that need one begin; `SIDE` stands for what makes it
+/// another one.
 pub const DEFINITION: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -1,8 +1,8 @@
 //! What a test needs from outside the workspace: the peers and Go; and where our own binary is.
 //!
-//! In: `cargo xtask peers --print`, `go`, cargo's target directory. Out: paths, or a skip that is loud and, under
-//! `CI=true`, a failure.
-//! Never: another version of kubectl than the tests' expectations were recorded with.
+//! In: `cargo xtask peers --print`, `go`, cargo's target directory. Out: paths, or a skip that is loud and,
+//! under `CI=true`, a failure. Never: another version of kubectl than the tests' expectations were recorded
+//! with.
 
 use std::fs;
 use std::io::Write;
@@ -158,8 +158,8 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Returns what `FOREBAY_TEST_BINARY` names, or `target/<profile>/forebay` of the build that this test belongs to, built
-/// anew if a source is newer.
+/// Returns what `FOREBAY_TEST_BINARY` names, or `target/<profile>/forebay` of the build that this test
+/// belongs to, built anew if a source is newer.
 pub fn forebay() -> Result<PathBuf, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let named = std::env::var_os("FOREBAY_TEST_BINARY").filter(|path| !path.is_empty());

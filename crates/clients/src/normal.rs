@@ -1,7 +1,8 @@
 //! Makes output comparable: what differs from run to run gets a name.
 //!
-//! In: what a command printed. Out: the same text with `<uid>`, `<time>`, `<rv>`, `<age>`, `<server>` and `<dir>`.
-//! Never: anything else changed; a column of an AGE keeps no more than one space behind it, as its width changes.
+//! In: what a command printed. Out: the same text with `<uid>`, `<time>`, `<rv>`, `<age>`, `<server>` and
+//! `<dir>`. Never: anything else changed; a column of an AGE keeps no more than one space behind it, as its
+//! width changes.
 
 /// Replaces what differs from run to run.
 pub fn normal(text: &str, port: u16, dir: &str) -> String {
@@ -45,7 +46,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '-'
 }
 
-/// Length of the leading text that has the form of `form`: `x` a hex digit, `9` a digit, anything else itself.
+/// Length of the leading text that has the form of `form`: `x` a hex digit, `9` a digit, anything else
+/// itself.
 fn formed(text: &str, form: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let fits = form.bytes().enumerate().all(|(at, want)| match (bytes.get(at), want) {

@@ -54,7 +54,8 @@ pub fn write(dir: &Path, port: u16) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes `ca.crt`, `etcd.crt` and `.key`, `client.crt` and `.key` for an etcd that lets in who shows a certificate.
+/// Writes `ca.crt`, `etcd.crt` and `.key`, `client.crt` and `.key` for an etcd that lets in who shows a
+/// certificate.
 pub fn write_etcd(dir: &Path) -> Result<(), String> {
     let ca_key = key()?;
     let mut ca = params("etcd-ca");

@@ -1,9 +1,9 @@
 //! Ports for servers that cannot be asked to take a free one and say which.
 //!
-//! In: the range from which the kernel takes ports for outgoing connections and for port 0. Out: ports below it that
-//! nobody listens on. So nothing takes one before its server does, nor between a server's death and its next start;
-//! only another process that counts through the same ports at the same moment could, and each begins elsewhere.
-//! Never: the same port twice from one process.
+//! In: the range from which the kernel takes ports for outgoing connections and for port 0. Out: ports below
+//! it that nobody listens on. So nothing takes one before its server does, nor between a server's death and
+//! its next start; only another process that counts through the same ports at the same moment could, and each
+//! begins elsewhere. Never: the same port twice from one process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -53,9 +53,9 @@ fn next(begin: u32, span: u16, passed: &AtomicU16) -> Result<u16, String> {
     Err(format!("none of {span} ports from {LOWEST} on is free"))
 }
 
-/// A socket at `port`, or at the one that the kernel chooses for 0, if it can be listened on. It does not listen itself: a
-/// process that another thread is starting holds every socket until its program begins, and whoever takes the port meanwhile
-/// would be refused.
+/// A socket at `port`, or at the one that the kernel chooses for 0, if it can be listened on. It does not
+/// listen itself: a process that another thread is starting holds every socket until its program begins, and
+/// whoever takes the port meanwhile would be refused.
 fn bound(port: u16) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;

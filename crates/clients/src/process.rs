@@ -1,6 +1,7 @@
 //! A server's process, with its output in files.
 //!
-//! In: a command and a [`Watchdog`]. Out: the running process. Never: output that blocks it; a wait that its death does not end.
+//! In: a command and a [`Watchdog`]. Out: the running process. Never: output that blocks it; a wait that its
+//! death does not end.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` with its output appended to `<name>.out` and `<name>.log` in the watchdog's directory.
+    /// Starts `command` with its output appended to `<name>.out` and `<name>.log` in the watchdog's
+    /// directory.
     pub fn start(
         name: &'static str,
         command: &mut Command,

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Server, needs};
+use crate::{ControlPlane, needs};
 
 /// Longest run of one test, as `timeout` reads it.
 const RUN_MAX: &str = "300s";
@@ -26,14 +26,14 @@ impl Python {
     ///
     /// # Panics
     /// When it fails.
-    pub fn run(&self, name: &str, server: &Server) {
+    pub fn run(&self, name: &str, server: &ControlPlane) {
         let done = Command::new("timeout")
             .arg(RUN_MAX)
             .arg(self.interpreter)
             .args(["-m", "unittest", "-v", name])
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("python"))
             .env("KUBECONFIG", server.kubeconfig())
-            .env("FOREBAY_TEST_SERVER", format!("{:?}", server.kind()))
+            .env("FOREBAY_TEST_SERVER", format!("{:?}", server.implementation()))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("PYTHONFAULTHANDLER", "1")
             // Files that the client caches go with the server.

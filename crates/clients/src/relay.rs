@@ -1,8 +1,9 @@
 //! A TCP relay between a client and a server that we break on purpose: it holds, delays, cuts and refuses.
 //!
-//! In: the port of the server, and what is to go wrong from now on. Out: a port to use in its stead, and how many connections
-//! came. Owner of two threads a connection; dropping it ends them. Never: a byte that is changed, or passed on out of order: what
-//! a network does to TCP is that bytes come late, or the connection breaks in the middle of anything.
+//! In: the port of the server, and what is to go wrong from now on. Out: a port to use in its stead, and how
+//! many connections came. Owner of two threads a connection; dropping it ends them. Never: a byte that is
+//! changed, or passed on out of order: what a network does to TCP is that bytes come late, or the connection
+//! breaks in the middle of anything.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -27,8 +28,8 @@ pub enum Trouble {
     Delay(Duration, Duration),
     /// Each connection is cut once it has carried so many bytes one way: in the middle of a message.
     CutAfter(u64),
-    /// Each connection is held once it has carried so many bytes one way: whoever needs more than that stands still, at any
-    /// speed.
+    /// Each connection is held once it has carried so many bytes one way: whoever needs more than that stands
+    /// still, at any speed.
     HoldAfter(u64),
     /// Those there are have been cut, and no new one is let in.
     Refuse,

@@ -1,10 +1,11 @@
 //! Starts the rival: kube-apiserver on etcd.
 //!
-//! In: a directory and the programs that `cargo xtask peers` built. Out: their processes, kube-apiserver last.
-//! Never: synced to disk; these tests kill processes, not machines.
+//! In: a directory and the programs that `cargo xtask peers` built. Out: their processes, kube-apiserver
+//! last. Never: synced to disk; these tests kill processes, not machines.
 //!
-//! Admission plugins that ours does not have are off, so that both store the same. ServiceAccount would have to be off
-//! anyway: without kube-controller-manager no namespace has a default account, and no pod could be made.
+//! Admission plugins that ours does not have are off, so that both store the same. ServiceAccount would have
+//! to be off anyway: without kube-controller-manager no namespace has a default account, and no pod could be
+//! made.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -21,7 +22,7 @@ use crate::watchdog::Watchdog;
 const LISTENS_MAX: Duration = Duration::from_secs(120);
 
 /// The plugins of kube-apiserver's default set that ours does not have, or has off (see COMPAT.md).
-const PLUGINS_OFF: [&str; 3] = ["PodTopologyLabels", "ServiceAccount", "StorageObjectInUseProtection"];
+const PLUGINS_OFF: [&str; 1] = ["ServiceAccount"];
 
 #[derive(Debug)]
 pub struct Rival {
@@ -92,6 +93,8 @@ impl Rival {
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--service-account-key-file=sa.pub".to_owned(),
             "--service-account-signing-key-file=sa.key".to_owned(),
+            // As ours, and as kubeadm has it.
+            "--allow-privileged".to_owned(),
             format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")),
         ]);
         args

@@ -1,7 +1,7 @@
 //! A running API server: ours, or the rival.
 //!
-//! In: `FOREBAY_TEST_SERVER`, which is `forebay` unless it says `kube-apiserver`. Out: a ready server and its kubeconfig.
-//! One owner; dropping it kills the processes and removes the directory, and so does our death.
+//! In: `FOREBAY_TEST_SERVER`, which is `forebay` unless it says `kube-apiserver`. Out: a ready server and its
+//! kubeconfig. One owner; dropping it kills the processes and removes the directory, and so does our death.
 //! Never: another port or other data after a restart.
 
 use std::fs;
@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::etcd::Cluster;
-use crate::https::{Answer, Call, Credentials};
+use crate::https::{Call, Credentials, Response};
 use crate::process::Process;
 use crate::rival::Rival;
 use crate::wait::until;
@@ -24,13 +24,14 @@ const READY_MAX: Duration = Duration::from_secs(120);
 
 /// Which server it is; the few tests that go beyond kube-apiserver ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Implementation {
     Forebay,
     KubeApiserver,
 }
 
+/// The server under test and the processes that it needs: Forebay alone, or kube-apiserver with its etcd.
 #[derive(Debug)]
-pub struct Server {
+pub struct ControlPlane {
     watchdog: Watchdog,
     kubeconfig: PathBuf,
     port: u16,
@@ -49,76 +50,82 @@ enum Engine {
     Rival(Rival),
 }
 
-impl Kind {
+impl Implementation {
     /// The one that `FOREBAY_TEST_SERVER` asks for.
-    pub fn asked() -> Result<Kind, String> {
+    pub fn asked() -> Result<Implementation, String> {
         match std::env::var("FOREBAY_TEST_SERVER").as_deref() {
-            Err(_) | Ok("" | "forebay") => Ok(Kind::Forebay),
-            Ok("kube-apiserver") => Ok(Kind::KubeApiserver),
+            Err(_) | Ok("" | "forebay") => Ok(Implementation::Forebay),
+            Ok("kube-apiserver") => Ok(Implementation::KubeApiserver),
             Ok(other) => Err(format!("FOREBAY_TEST_SERVER is {other:?}, not forebay or kube-apiserver")),
         }
     }
 }
 
-impl Server {
+impl ControlPlane {
     /// Starts the server that was asked for in a directory of its own, and waits for `/readyz`.
-    pub fn start() -> Result<Server, String> {
-        Server::start_as(Kind::asked()?)
+    pub fn start() -> Result<ControlPlane, String> {
+        ControlPlane::start_as(Implementation::asked()?)
     }
 
-    /// Starts a server of that kind in a directory of its own, and waits for `/readyz`.
-    pub fn start_as(kind: Kind) -> Result<Server, String> {
-        Server::start_with(kind, &[])
+    /// Starts a server of that implementation in a directory of its own, and waits for `/readyz`.
+    pub fn start_as(implementation: Implementation) -> Result<ControlPlane, String> {
+        ControlPlane::start_with(implementation, &[])
     }
 
-    /// As [`Server::start_as`], with flags of our own server; the rival gets none of them.
-    pub(crate) fn start_with(kind: Kind, flags: &[&str]) -> Result<Server, String> {
+    /// As [`ControlPlane::start_as`], with flags of our own server; the rival gets none of them.
+    pub(crate) fn start_with(implementation: Implementation, flags: &[&str]) -> Result<ControlPlane, String> {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        Server::start_from(kind, flags, None)
+        ControlPlane::start_from(implementation, flags, None)
     }
 
-    /// Starts a server of that kind on `cluster`, which outlives it, and waits for `/readyz`.
+    /// Starts a server of that implementation on `cluster`, which outlives it, and waits for `/readyz`.
     ///
     /// # Errors
-    /// As for [`Server::start`].
-    pub fn start_on(kind: Kind, cluster: &Cluster) -> Result<Server, String> {
-        match kind {
-            Kind::Forebay => Server::start_from(kind, cluster.flags(), None),
-            Kind::KubeApiserver => Server::start_from(kind, Vec::new(), Some(cluster.flags())),
+    /// As for [`ControlPlane::start`].
+    pub fn start_on(implementation: Implementation, cluster: &Cluster) -> Result<ControlPlane, String> {
+        match implementation {
+            Implementation::Forebay => ControlPlane::start_from(implementation, cluster.flags(), None),
+            Implementation::KubeApiserver => {
+                ControlPlane::start_from(implementation, Vec::new(), Some(cluster.flags()))
+            }
         }
     }
 
     /// Starts a real kube-apiserver on `cluster` with `flags`, and waits for `/readyz`.
     ///
     /// # Errors
-    /// As for [`Server::start`].
-    pub fn start_rival_told(cluster: &Cluster, flags: &[&str]) -> Result<Server, String> {
+    /// As for [`ControlPlane::start`].
+    pub fn start_rival_told(cluster: &Cluster, flags: &[&str]) -> Result<ControlPlane, String> {
         let all = cluster.flags().into_iter().chain(flags.iter().map(|flag| (*flag).to_owned())).collect();
-        Server::start_from(Kind::KubeApiserver, Vec::new(), Some(all))
+        ControlPlane::start_from(Implementation::KubeApiserver, Vec::new(), Some(all))
     }
 
     /// Starts a server of ours with `flags`, and waits for `/readyz`.
     ///
     /// # Errors
-    /// As for [`Server::start`].
-    pub fn start_told(flags: Vec<String>) -> Result<Server, String> {
-        Server::start_from(Kind::Forebay, flags, None)
+    /// As for [`ControlPlane::start`].
+    pub fn start_told(flags: Vec<String>) -> Result<ControlPlane, String> {
+        ControlPlane::start_from(Implementation::Forebay, flags, None)
     }
 
-    fn start_from(kind: Kind, flags: Vec<String>, etcd: Option<Vec<String>>) -> Result<Server, String> {
+    fn start_from(
+        implementation: Implementation,
+        flags: Vec<String>,
+        etcd: Option<Vec<String>>,
+    ) -> Result<ControlPlane, String> {
         let watchdog = Watchdog::new()?;
-        let (engine, kubeconfig) = match kind {
-            Kind::Forebay => (
+        let (engine, kubeconfig) = match implementation {
+            Implementation::Forebay => (
                 Engine::Forebay { binary: needs::forebay()?, flags },
                 watchdog.dir().join("data/admin.kubeconfig"),
             ),
-            Kind::KubeApiserver => {
+            Implementation::KubeApiserver => {
                 (Engine::Rival(Rival::new(&watchdog, etcd)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
         // Known beforehand, so that nothing takes it while the server is down.
         let [port] = ports::free()?;
-        let mut server = Server {
+        let mut server = ControlPlane {
             watchdog,
             kubeconfig,
             port,
@@ -131,10 +138,10 @@ impl Server {
         Ok(server)
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn implementation(&self) -> Implementation {
         match self.engine {
-            Engine::Forebay { .. } => Kind::Forebay,
-            Engine::Rival(_) => Kind::KubeApiserver,
+            Engine::Forebay { .. } => Implementation::Forebay,
+            Engine::Rival(_) => Implementation::KubeApiserver,
         }
     }
 
@@ -174,9 +181,9 @@ impl Server {
 
     /// The certificates that sign those of clients and of the server, in PEM.
     pub fn authority(&self) -> PathBuf {
-        self.dir().join(match self.kind() {
-            Kind::Forebay => "data/pki/ca.crt",
-            Kind::KubeApiserver => "ca.crt",
+        self.dir().join(match self.implementation() {
+            Implementation::Forebay => "data/pki/ca.crt",
+            Implementation::KubeApiserver => "ca.crt",
         })
     }
 
@@ -184,9 +191,17 @@ impl Server {
     ///
     /// # Errors
     /// It does not answer.
-    pub fn ask(&self, call: Call<'_>) -> Result<Answer, String> {
+    pub fn ask(&self, call: Call<'_>) -> Result<Response, String> {
         let (port, credentials) = reach(&self.kubeconfig)?;
         https::call(port, &credentials, &call)
+    }
+
+    /// What its administrator shows, and believes it by.
+    ///
+    /// # Errors
+    /// Its kubeconfig cannot be read.
+    pub fn credentials(&self) -> Result<Credentials, String> {
+        reach(&self.kubeconfig).map(|(_, credentials)| credentials)
     }
 
     /// What the server wrote to its standard output.
@@ -215,8 +230,8 @@ impl Server {
         self.launch()
     }
 
-    /// Gives up the history of the rival's store before `revision`. Its server still has what it has in memory; one that is
-    /// started again has not.
+    /// Gives up the history of the rival's store before `revision`. Its server still has what it has in
+    /// memory; one that is started again has not.
     ///
     /// # Errors
     /// Ours has no store beside it.
@@ -261,7 +276,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ControlPlane {
     fn drop(&mut self) {
         self.show_log_on_failure();
         // What could not be killed and reaped here is left to the watchdog.

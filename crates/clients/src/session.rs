@@ -1,8 +1,8 @@
 //! A person at a shell: commands in, a transcript out.
 //!
-//! In: a server and lines of shell, in which `kubectl` is the peers' and uses a namespace of the test's own. Out: the
-//! lines with what they printed, made comparable; commands that keep printing are followed in the background.
-//! Never: a person's own kubeconfig, cache or home.
+//! In: a server and lines of shell, in which `kubectl` is the peers' and uses a namespace of the test's own.
+//! Out: the lines with what they printed, made comparable; commands that keep printing are followed in the
+//! background. Never: a person's own kubeconfig, cache or home.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::normal::normal;
 use crate::wait;
-use crate::{Server, needs};
+use crate::{ControlPlane, needs};
 
 /// Longest wait for a line that is expected.
 const LINE_MAX: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ const COMMAND_MAX: &str = "150s";
 const LINES_MAX: usize = 1024;
 
 pub struct Session<'a> {
-    pub server: &'a Server,
+    pub server: &'a ControlPlane,
     /// Where the commands run and where [`Session::file`] puts files.
     dir: PathBuf,
     kubeconfig: PathBuf,
@@ -36,7 +36,7 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Begins in a fresh namespace `name`; `None` after a skip was announced, for want of kubectl.
-    pub fn new(server: &'a Server, name: &str) -> Option<Session<'a>> {
+    pub fn new(server: &'a ControlPlane, name: &str) -> Option<Session<'a>> {
         let session = Session::open(server, name)?;
         session.file(
             "namespace.yaml",
@@ -47,7 +47,7 @@ impl<'a> Session<'a> {
     }
 
     /// The same in a namespace that is there already, or will be.
-    pub fn open(server: &'a Server, name: &str) -> Option<Session<'a>> {
+    pub fn open(server: &'a ControlPlane, name: &str) -> Option<Session<'a>> {
         let programs = needs::kubectl()?.parent()?.to_owned();
         let dir = server.dir().join(format!("session-{name}"));
         let made = fs::create_dir(&dir).and_then(|()| fs::copy(server.kubeconfig(), dir.join("kubeconfig")));
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
     }
 
     /// Starts one line, and follows what it prints.
-    pub fn follow(&self, line: &str) -> Follower<'_> {
+    pub fn follow(&self, line: &str) -> BackgroundCommand<'_> {
         // `exec`, so that what is killed at the end is the command itself.
         let mut command = self.shell(&format!("exec {line}"));
         let stderr = self.dir.join(format!("follow-{}.err", self.followed.fetch_add(1, Ordering::Relaxed)));
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
             }
         });
         reader.unwrap_or_else(|e| panic!("{line}: {e}"));
-        Follower { session: self, line: line.to_owned(), child, lines, stderr }
+        BackgroundCommand { session: self, line: line.to_owned(), child, lines, stderr }
     }
 
     fn one(&self, line: &str) -> String {
@@ -173,7 +173,7 @@ impl Drop for Session<'_> {
 }
 
 /// A command in the background and the lines it has printed so far; killed when dropped.
-pub struct Follower<'a> {
+pub struct BackgroundCommand<'a> {
     session: &'a Session<'a>,
     line: String,
     child: Child,
@@ -181,7 +181,7 @@ pub struct Follower<'a> {
     stderr: PathBuf,
 }
 
-impl Follower<'_> {
+impl BackgroundCommand<'_> {
     /// Returns the next `count` lines, made comparable.
     ///
     /// # Panics
@@ -228,7 +228,7 @@ impl Follower<'_> {
     }
 }
 
-impl Drop for Follower<'_> {
+impl Drop for BackgroundCommand<'_> {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();

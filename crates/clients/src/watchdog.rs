@@ -1,8 +1,8 @@
 //! What ends our servers and removes their directory when the test process is gone, however it went.
 //!
-//! In: a directory, and the ids of child processes as they come and go. Out: nothing; when its standard input ends, by
-//! [`Drop`] or by our death, it kills what is left and removes the directory.
-//! Never: a kill of an id that we have reaped; that one may be another process by now.
+//! In: a directory, and the ids of child processes as they come and go. Out: nothing; when its standard input
+//! ends, by [`Drop`] or by our death, it kills what is left and removes the directory. Never: a kill of an id
+//! that we have reaped; that one may be another process by now.
 
 use std::fs;
 use std::io::Write;

@@ -1,19 +1,18 @@
 //! client-go, as controllers use it: informers with its defaults, of which the watch list is one.
 //!
-//! In: the Go module `go/`, built by the first test, and a server a test that ends it or one for all others. Out: the verdict
-//! of each Go test as one of ours.
-//! Never: Go's own tests run without a server.
+//! In: the Go module `go/`, built by the first test, and a server a test that ends it or one for all others.
+//! Out: the verdict of each Go test as one of ours. Never: Go's own tests run without a server.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use forebay_clients::{Detector, Scenario, Server};
+use forebay_clients::{ControlPlane, Detector, Scenario};
 
 /// Runs the Go test `name` on the server that these tests share.
 fn shared(name: &str) {
     // Statics are not dropped: the watchdog ends this server with the test process.
-    static SERVER: OnceLock<Result<Mutex<Server>, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<Mutex<ControlPlane>, String>> = OnceLock::new();
     let Some(scenario) = Scenario::built() else { return };
-    let server = SERVER.get_or_init(|| Server::start().map(Mutex::new)).as_ref();
+    let server = SERVER.get_or_init(|| ControlPlane::start().map(Mutex::new)).as_ref();
     let server = server.unwrap_or_else(|why| panic!("{why}"));
     let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
     scenario.run(name, &mut server, Detector::On);
@@ -47,7 +46,7 @@ fn what_comes_in_gzip_is_read_as_it_comes() {
 #[test]
 fn an_informer_outlives_the_server() {
     let Some(scenario) = Scenario::built() else { return };
-    let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+    let mut server = ControlPlane::start().unwrap_or_else(|why| panic!("{why}"));
     scenario.run("TestInformerOutlivesTheServer", &mut server, Detector::On);
 }
 
@@ -67,7 +66,7 @@ fn typed_patches_of_each_kind_apply() {
 }
 
 #[test]
-fn server_side_apply_is_served_or_refused_clearly() {
+fn server_side_apply_says_whose_a_field_is() {
     shared("TestTypedApply");
 }
 
@@ -104,7 +103,7 @@ fn listers_of_a_factory_agree_with_the_server() {
 #[test]
 fn a_factory_resumes_after_restarts_without_listing_again() {
     let Some(scenario) = Scenario::built() else { return };
-    let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+    let mut server = ControlPlane::start().unwrap_or_else(|why| panic!("{why}"));
     // The detector lists.
     scenario.run("TestInformersResumeAfterARestart", &mut server, Detector::Off);
 }
@@ -112,7 +111,7 @@ fn a_factory_resumes_after_restarts_without_listing_again() {
 #[test]
 fn fifty_informers_across_kills_ask_for_nothing_again() {
     let Some(scenario) = Scenario::built() else { return };
-    let mut server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+    let mut server = ControlPlane::start().unwrap_or_else(|why| panic!("{why}"));
     // The detector lists.
     scenario.run("TestFiftyInformersAcrossKills", &mut server, Detector::Off);
 }

@@ -1,18 +1,17 @@
 //! The real kube-controller-manager and kube-scheduler on our server, with a test that plays the kubelets.
 //!
-//! In: the Go module `go/` and the peers, built; one server with both beside it for all tests. Out: the verdict of each Go
-//! test as one of ours.
-//! Never: a controller of our own at work.
+//! In: the Go module `go/` and the peers, built; one server with both beside it for all tests. Out: the
+//! verdict of each Go test as one of ours. Never: a controller of our own at work.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use forebay_clients::{Detector, Scenario, Server, needs};
+use forebay_clients::{ControlPlane, Detector, Scenario, needs};
 
 fn run(name: &str) {
     // Statics are not dropped: the watchdog ends all three with the test process.
-    static SERVER: OnceLock<Result<Mutex<Server>, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<Mutex<ControlPlane>, String>> = OnceLock::new();
     let (Some(scenario), Some(peers)) = (Scenario::built(), needs::built_peers()) else { return };
-    let server = SERVER.get_or_init(|| Server::with_controllers(peers).map(Mutex::new)).as_ref();
+    let server = SERVER.get_or_init(|| ControlPlane::with_controllers(peers).map(Mutex::new)).as_ref();
     let server = server.unwrap_or_else(|why| panic!("{why}"));
     let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
     scenario.run(name, &mut server, Detector::Off);

@@ -1,4 +1,5 @@
-//! controller-runtime, as operators are tested with it: envtest starts the server, a manager reconciles on it.
+//! controller-runtime, as operators are tested with it: envtest starts the server, a manager reconciles on
+//! it.
 //!
 //! In: the Go module `envtest/`, built by the first test. Out: the verdict of each Go test as one of ours.
 

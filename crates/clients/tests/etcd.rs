@@ -2,28 +2,31 @@
 
 #[path = "etcd/broken.rs"]
 mod broken;
+#[path = "etcd/spread.rs"]
+mod spread;
 
 use std::time::Duration;
 
-use forebay_clients::etcd::{Cluster, Identity, Security, Series};
+use forebay_clients::etcd::{Cluster, ClusterToken, Security, Series};
 use forebay_clients::https::Call;
 use forebay_clients::relay::{Relay, Trouble};
 use forebay_clients::wait::{timed, until};
-use forebay_clients::{DEFINITION, Detector, Kind, Scenario, Server, Session, needs};
+use forebay_clients::{ControlPlane, DEFINITION, Detector, Implementation, Scenario, Session, needs};
 
-fn start(kind: Kind, cluster: &Cluster) -> Server {
-    Server::start_on(kind, cluster).unwrap_or_else(|why| panic!("{why}"))
+fn start(implementation: Implementation, cluster: &Cluster) -> ControlPlane {
+    ControlPlane::start_on(implementation, cluster).unwrap_or_else(|why| panic!("{why}"))
 }
 
 #[test]
 fn fifty_informers_across_kills_on_etcd_ask_for_nothing_again() {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
     let cluster = Cluster::start(1, Security::Mutual).expect("starts");
-    let mut server = start(Kind::Forebay, &cluster);
+    let mut server = start(Implementation::Forebay, &cluster);
     scenario.run("TestFiftyInformersAcrossKills", &mut server, Detector::Off);
 }
 
-/// What goes wrong, one after the other; see the scenario. In the end history is gone that nobody here has had.
+/// What goes wrong, one after the other; see the scenario. In the end history is gone that nobody here has
+/// had.
 const FAULTS: &str = "move-leader kill-leader restart hold-member release hold-peers release part release delay cut-often \
                       release defragment stall! resume full! room leaderless! regain hold-all! cut-off";
 
@@ -31,8 +34,8 @@ const FAULTS: &str = "move-leader kill-leader restart hold-member release hold-p
 fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again() {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
     let mut cluster = Cluster::start_relayed(Series::V3_6, 3).expect("starts");
-    let mut server = start(Kind::Forebay, &cluster);
-    let other = Server::start_told(cluster.direct_flags()).expect("starts");
+    let mut server = start(Implementation::Forebay, &cluster);
+    let other = ControlPlane::start_told(cluster.direct_flags()).expect("starts");
     server.tell("FOREBAY_TEST_OTHER", other.kubeconfig().display().to_string());
     server.tell("FOREBAY_TEST_FAULTS", FAULTS.to_owned());
     server.tell("FOREBAY_TEST_HOLE", "yes".to_owned());
@@ -49,7 +52,8 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
                 cluster.kill(killed)
             }
             "@restart" => cluster.restart(killed),
-            // Which of them the server speaks to, it chose itself: this is the one that leads, and where all watches are next.
+            // Which of them the server speaks to, it chose itself: this is the one that leads, and where all
+            // watches are next.
             "@hold-member" => {
                 cluster.relays(cluster.leader()?)?.clients.set(Trouble::Hold);
                 Ok(())
@@ -61,7 +65,8 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
             }
             // Neither reaches the other.
             "@part" => cluster.part(cluster.leader()?),
-            // Not one leads: watches are ended, which is not to say that anything was missed (kubernetes#111387).
+            // Not one leads: watches are ended, which is not to say that anything was missed
+            // (kubernetes#111387).
             "@leaderless" => cluster.leave_alone(cluster.most_watched()?),
             "@regain" => cluster.restart_all(),
             "@delay" => clients(Trouble::Delay(Duration::from_millis(25), Duration::from_millis(125))),
@@ -100,8 +105,8 @@ fn fifty_informers_across_faults_of_etcd_lose_nothing_and_ask_for_nothing_again(
     });
 }
 
-/// What the server asks etcd's keys for by itself within one round: every ten seconds it looks whether etcd answers and
-/// renews the lease that says that it is there.
+/// What the server asks etcd's keys for by itself within one round: every ten seconds it looks whether etcd
+/// answers and renews the lease that says that it is there.
 const ITS_OWN_CALLS_MAX: u64 = 12;
 
 /// Between two quorum reads while several ask.
@@ -111,7 +116,7 @@ const BARRIER_PERIOD: Duration = Duration::from_millis(10);
 fn a_thousand_lists_at_once_cost_etcd_a_quorum_read_in_ten_milliseconds_and_none_where_they_need_none() {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
     let cluster = Cluster::start(1, Security::Plain).expect("starts");
-    let mut server = start(Kind::Forebay, &cluster);
+    let mut server = start(Implementation::Forebay, &cluster);
     let (mut before, mut rounds) = (0, Vec::new());
     scenario.run_with("TestListsAtOnce", &mut server, Detector::Off, |order| {
         let calls = cluster.calls()?;
@@ -148,11 +153,12 @@ fn a_thousand_lists_at_once_cost_etcd_a_quorum_read_in_ten_milliseconds_and_none
 /// Each member in turn.
 const UPGRADE: &str = "upgrade-0 upgrade-1 upgrade-2";
 
-/// Members of two versions, and then of the later one. From 3.5 to 3.7 at once is not etcd's way: that reads no log of 3.5.
+/// Members of two versions, and then of the later one. From 3.5 to 3.7 at once is not etcd's way: that reads
+/// no log of 3.5.
 fn upgraded(from: Series, to: Series) {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
     let mut cluster = Cluster::start_of(from, 3, Security::Plain).expect("starts");
-    let mut server = start(Kind::Forebay, &cluster);
+    let mut server = start(Implementation::Forebay, &cluster);
     let itself = server.kubeconfig().display().to_string();
     server.tell("FOREBAY_TEST_OTHER", itself);
     server.tell("FOREBAY_TEST_FAULTS", UPGRADE.to_owned());
@@ -178,10 +184,10 @@ fn informers_across_an_upgrade_of_etcd_from_3_6_to_3_7_ask_for_nothing_again() {
 const BUMP: u64 = 1_000_000_000;
 
 /// A store is put back to an earlier state: each informer hears so once, or only those that it matters to.
-fn restored(bump: Option<u64>, identity: Identity) {
+fn restored(bump: Option<u64>, identity: ClusterToken) {
     let (Some(_), Some(scenario)) = (needs::built_peers(), Scenario::built()) else { return };
     let mut cluster = Cluster::start(1, Security::Plain).expect("starts");
-    let mut server = start(Kind::Forebay, &cluster);
+    let mut server = start(Implementation::Forebay, &cluster);
     if bump.is_some() {
         server.tell("FOREBAY_TEST_BUMPED", "yes".to_owned());
     }
@@ -194,17 +200,17 @@ fn restored(bump: Option<u64>, identity: Identity) {
 
 #[test]
 fn a_backup_that_is_restored_has_every_informer_list_again_once() {
-    restored(None, Identity::Same);
+    restored(None, ClusterToken::Same);
 }
 
 #[test]
 fn a_backup_that_is_restored_as_another_cluster_has_every_informer_list_again_once() {
-    restored(None, Identity::New);
+    restored(None, ClusterToken::New);
 }
 
 #[test]
 fn a_backup_that_is_restored_at_a_later_revision_concerns_only_who_saw_what_it_lacks() {
-    restored(Some(BUMP), Identity::Same);
+    restored(Some(BUMP), ClusterToken::Same);
 }
 
 /// Definitions in the test; `FOREBAY_TEST_CRDS=1000` gives the figures.
@@ -221,9 +227,9 @@ fn many_definitions_share_few_connections_to_etcd() {
     let count = std::env::var("FOREBAY_TEST_CRDS").ok().and_then(|count| count.parse().ok());
     let count: usize = count.unwrap_or(DEFINITIONS);
     let cluster = Cluster::start_relayed(Series::V3_6, 1).expect("starts");
-    let mut server = start(Kind::Forebay, &cluster);
+    let mut server = start(Implementation::Forebay, &cluster);
     let relay = &cluster.relays(0).expect("relayed").clients;
-    let ask = |server: &Server, method, path: &str, body: &str| {
+    let ask = |server: &ControlPlane, method, path: &str, body: &str| {
         server.ask(Call { method, path, body }).unwrap_or_else(|why| panic!("{path}: {why}"))
     };
     let ((), made) = timed(|| {
@@ -286,7 +292,7 @@ fn clients_of_three_servers_behind_a_balancer_go_from_one_to_the_other_and_ask_f
         // One authority for all of them, as there is behind a balancer.
         flags.push(format!("--cert-dir={}", cluster.dir().join("pki").display()));
         flags.push(format!("--advertise-address={}", ADVERTISED[number]));
-        Server::start_told(flags).unwrap_or_else(|why| panic!("{why}"))
+        ControlPlane::start_told(flags).unwrap_or_else(|why| panic!("{why}"))
     };
     let (mut first, mut second, mut third) = (start(0), start(1), start(2));
     let Some(kubectl) = needs::kubectl() else { return };
@@ -347,11 +353,12 @@ fn clients_of_three_servers_behind_a_balancer_go_from_one_to_the_other_and_ask_f
 
 const ADVERTISED: [&str; 3] = ["10.0.0.11", "10.0.0.12", "10.0.0.13"];
 
-/// What may be sent while etcd stands still: a few quorum reads, attempts to connect, and questions for progress. A request
-/// for each of 300 lists would be more.
+/// What may be sent while etcd stands still: a few quorum reads, attempts to connect, and questions for
+/// progress. A request for each of 300 lists would be more.
 const STALLED_BYTES_MAX: u64 = 20_000;
 
-/// What is made at one server behind a definition, which is kept as JSON: built-in kinds that are kept as messages.
+/// What is made at one server behind a definition, which is kept as JSON: built-in kinds that are kept as
+/// messages.
 const MADE: &str = "\
 apiVersion: v1
 kind: Pod
@@ -413,8 +420,8 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
     let cluster = Cluster::start(1, Security::Plain).expect("starts");
     // Theirs first: it finds an empty store and fills it, and ours finds that.
     let flags = ["--feature-gates=AllowUnsafeMalformedObjectDeletion=true", "--authorization-mode=RBAC"];
-    let theirs = Server::start_rival_told(&cluster, &flags).unwrap_or_else(|why| panic!("{why}"));
-    let ours = start(Kind::Forebay, &cluster);
+    let theirs = ControlPlane::start_rival_told(&cluster, &flags).unwrap_or_else(|why| panic!("{why}"));
+    let ours = start(Implementation::Forebay, &cluster);
     let (Some(there), Some(here)) = (Session::new(&theirs, "beside"), Session::open(&ours, "beside")) else {
         return;
     };
@@ -425,7 +432,8 @@ fn ours_and_kube_apiserver_read_each_others_objects_and_see_each_others_writes()
         let created = writer.run("kubectl create -f made.yaml");
         assert_eq!(created.matches(" created").count(), 8, "{side}: {created}");
         watching.until(&format!("pod/pod-{side}"));
-        // The definition's conditions are written after it is, and each server finds out for itself that it is to serve it.
+        // The definition's conditions are written after it is, and each server finds out for itself that it
+        // is to serve it.
         for session in [writer, reader] {
             let served = until("it is served", SEEN_MAX, || {
                 let said = session.transcript(&format!("kubectl get things-{side}"));

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::relay::Trouble;
 use forebay_clients::wait::until;
-use forebay_clients::{DEFINITION, Kind, Server, needs};
+use forebay_clients::{ControlPlane, DEFINITION, Implementation, needs};
 use serde_json::Value;
 
 const MADE: &str = "\
@@ -49,7 +49,7 @@ metadata: {name: moved}
 spec: {any: {thing: [1, 2.5, \"x\", null]}}
 ";
 
-struct Kubectl<'a>(&'a Path, &'a Server);
+struct Kubectl<'a>(&'a Path, &'a ControlPlane);
 
 impl Kubectl<'_> {
     fn run(&self, arguments: &[&str], input: &str) -> Output {
@@ -85,7 +85,6 @@ impl Kubectl<'_> {
         for item in items.iter_mut() {
             let metadata = item["metadata"].as_object_mut().expect("metadata");
             metadata.remove("resourceVersion");
-            metadata.remove("managedFields");
         }
         assert_eq!(items.len(), 5, "{items:?}");
         list["items"].take()
@@ -157,7 +156,7 @@ fn key(key: &str) -> String {
 #[test]
 fn all_objects_go_into_etcd_where_kube_apiserver_has_them_and_back_and_clients_list_again() {
     let (Some(_), Some(kubectl)) = (needs::built_peers(), needs::kubectl()) else { return };
-    let mut server = Server::start_as(Kind::Forebay).expect("starts");
+    let mut server = ControlPlane::start_as(Implementation::Forebay).expect("starts");
     let data: PathBuf = server.dir().join("data");
     let ours = Kubectl(kubectl, &server);
     ours.create();
@@ -185,7 +184,7 @@ fn all_objects_go_into_etcd_where_kube_apiserver_has_them_and_back_and_clients_l
     let (code, said, why) = migrated(&again);
     assert_eq!((code, digest(&said)), (Some(0), (first, keys)), "{why}");
 
-    let mut theirs = Server::start_on(Kind::KubeApiserver, &cluster).expect("starts");
+    let mut theirs = ControlPlane::start_on(Implementation::KubeApiserver, &cluster).expect("starts");
     let kube = Kubectl(kubectl, &theirs);
     assert_eq!(kube.shown(), made);
     assert!(kube.is_expired(before) && kube.is_expired(before - 3));
@@ -218,8 +217,8 @@ fn all_objects_go_into_etcd_where_kube_apiserver_has_them_and_back_and_clients_l
     assert!(ours.is_expired(before) && ours.is_expired(newest) && ours.is_expired(newest + 5));
 }
 
-/// What a client can send before it stands still, of 160,000 that a small store takes: first revisions are passed, then keys
-/// are put.
+/// What a client can send before it stands still, of 160,000 that a small store takes: first revisions are
+/// passed, then keys are put.
 const HELD_AFTER_BYTES: u64 = 30_000;
 const KILLED_AFTER_BYTES: u64 = 100_000;
 
@@ -228,7 +227,7 @@ fn every_etcd_takes_all_objects_over_tls_and_gives_them_back_though_a_member_is_
     if needs::built_peers().is_none() {
         return;
     }
-    let server = Server::start_as(Kind::Forebay).expect("starts");
+    let server = ControlPlane::start_as(Implementation::Forebay).expect("starts");
     let (file, back) = (server.dir().join("backup"), server.dir());
     snapshot("save", &file, &back.join("data"));
     let from = &file;
@@ -281,7 +280,7 @@ fn a_migration_that_was_killed_is_known_by_its_mark_and_done_again_when_asked_fo
     if needs::built_peers().is_none() {
         return;
     }
-    let mut server = Server::start_as(Kind::Forebay).expect("starts");
+    let mut server = ControlPlane::start_as(Implementation::Forebay).expect("starts");
     let data = server.dir().join("data");
     let mut cluster = Cluster::start_relayed(Series::V3_6, 1).expect("starts");
     let keys = |prefix: &str, end: &str| {
@@ -341,7 +340,7 @@ fn a_migration_that_was_killed_is_known_by_its_mark_and_done_again_when_asked_fo
 #[test]
 fn an_etcd_that_is_far_behind_is_raised_as_the_message_says() {
     let Some(peers) = needs::built_peers() else { return };
-    let mut server = Server::start_as(Kind::Forebay).expect("starts");
+    let mut server = ControlPlane::start_as(Implementation::Forebay).expect("starts");
     let (data, restored) = (server.dir().join("data"), server.dir().join("restored"));
     let file = server.dir().join("backup").display().to_string();
     snapshot("save", file.as_ref(), &data);

@@ -1,17 +1,17 @@
 //! Python's `kubernetes`: objects, errors, pages, patches, watches, custom and discovered kinds, manifests.
 //!
-//! In: the tests in `python/` and the client that `cargo xtask peers` installed; one server for all. Out: the verdict of each
-//! as one of ours.
+//! In: the tests in `python/` and the client that `cargo xtask peers` installed; one server for all. Out: the
+//! verdict of each as one of ours.
 
 use std::sync::OnceLock;
 
-use forebay_clients::{Python, Server};
+use forebay_clients::{ControlPlane, Python};
 
 fn run(name: &str) {
     // Statics are not dropped: the watchdog ends this server with the test process.
-    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
     let Some(python) = Python::installed() else { return };
-    let server = SERVER.get_or_init(Server::start).as_ref().unwrap_or_else(|why| panic!("{why}"));
+    let server = SERVER.get_or_init(ControlPlane::start).as_ref().unwrap_or_else(|why| panic!("{why}"));
     python.run(name, server);
 }
 

@@ -1,8 +1,10 @@
 //! The differences that are meant, or known, each with its reason.
 //!
-//! In: a file of lines `because <reason>`, or `sometimes because <reason>` where it is a matter of time, followed by the cases, one a line, that differ for it; a case that ends in `*` is
-//! all that begin so, one that begins with `*` all that end so, and one in two `*` all that hold it. Out: whether a difference is allowed, and which lines nothing needs any more. Never: a case without
-//! a reason.
+//! In: a file of lines `because <reason>`, or `sometimes because <reason>` where it is a matter of time,
+//! followed by the cases, one a line, that differ for it; a case that ends in `*` is all that begin so, one
+//! that begins with `*` all that end so, one in two `*` all that hold it, and one around a `*` all that begin
+//! and end so. Out: whether a difference is allowed, and which lines nothing needs any more. Never: a case
+//! without a reason.
 
 /// The lines of one file.
 #[derive(Debug)]
@@ -37,7 +39,10 @@ impl Allowed {
                 (Some(rest), Some(_)) => case.contains(rest.trim_end_matches('*')),
                 (Some(end), None) => case.ends_with(end),
                 (None, Some(begin)) => case.starts_with(begin),
-                (None, None) => allowed == case,
+                (None, None) => match allowed.split_once('*') {
+                    Some((begin, end)) => case.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
+                    None => allowed == case,
+                },
             }
         });
         found.map(|(_, needed)| *needed = true).is_some()
@@ -71,13 +76,15 @@ mod tests {
 
     #[test]
     fn a_case_is_allowed_by_name_or_by_its_beginning_and_idle_lines_show() {
-        let mut allowed =
-            Allowed::parse("# x\nbecause so\n  a b\n  c *\n  *: e\n  *mid*\n  d\n").expect("a file");
+        let mut allowed = Allowed::parse("# x\nbecause so\n  a b\n  c *\n  *: e\n  *mid*\n  f *: g\n  d\n")
+            .expect("a file");
         assert!(
             allowed.permits("a b")
                 && allowed.permits("a mid z")
                 && allowed.permits("c anything")
                 && allowed.permits("x: e")
+                && allowed.permits("f x y: g")
+                && !allowed.permits("f x y: g.h")
                 && !allowed.permits("a")
         );
         assert_eq!(allowed.stale(), ["d"]);

@@ -14,7 +14,7 @@
 //! put approval status.conditions=[]          PUT to another subresource
 //! ```
 //!
-//! and the rows of `every.txt` go for every kind. Out: [`Kind`]s. Never: a request.
+//! and the rows of `every.txt` go for every kind. Out: [`Fixture`]s. Never: a request.
 
 use serde_json::{Value, json};
 
@@ -48,32 +48,32 @@ pub const NAMESPACE: &str = "conf";
 
 /// A kind, a sample of it, and what is sent.
 #[derive(Debug, Clone)]
-pub struct Kind {
+pub struct Fixture {
     /// `v1`, `apps/v1`.
     pub api_version: String,
     pub plural: String,
     pub kind: String,
     pub namespaced: bool,
     pub name: String,
-    /// A condition that a controller of kube-apiserver sets, at a time of its own: it is waited for, and the status is
-    /// not compared.
+    /// A condition that a controller of kube-apiserver sets, at a time of its own: it is waited for, and the
+    /// status is not compared.
     pub settles: Option<String>,
     /// Whole: with type, name and namespace.
     pub sample: Value,
-    pub rows: Vec<Row>,
+    pub rows: Vec<Case>,
 }
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    pub operation: Operation,
+pub struct Case {
+    pub operation: WriteVerb,
     /// Edits of the sample before it is stored; for updates.
     pub before: String,
     pub edits: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation {
+pub enum WriteVerb {
     Create,
     /// The subresource; none is the resource itself.
     Update(Option<String>),
@@ -83,7 +83,7 @@ pub enum Operation {
 ///
 /// # Errors
 /// The first line that is none.
-pub fn all() -> Result<Vec<Kind>, String> {
+pub fn all() -> Result<Vec<Fixture>, String> {
     let every = EVERY.lines().filter_map(|line| row(line).transpose()).collect::<Result<Vec<_>, _>>()?;
     let mut kinds = Vec::new();
     for file in FILES {
@@ -96,7 +96,7 @@ pub fn all() -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-impl Kind {
+impl Fixture {
     /// Path of the collection.
     pub fn collection(&self) -> String {
         let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
@@ -110,14 +110,14 @@ impl Kind {
     }
 }
 
-impl Row {
+impl Case {
     /// As it stands in a file.
     pub fn title(&self) -> String {
         let verb = match &self.operation {
-            Operation::Create => "create".to_owned(),
-            Operation::Update(None) => "update".to_owned(),
-            Operation::Update(Some(name)) if name == "status" => name.clone(),
-            Operation::Update(Some(name)) => format!("put {name}"),
+            WriteVerb::Create => "create".to_owned(),
+            WriteVerb::Update(None) => "update".to_owned(),
+            WriteVerb::Update(Some(name)) if name == "status" => name.clone(),
+            WriteVerb::Update(Some(name)) => format!("put {name}"),
         };
         match self.before.as_str() {
             "" => format!("{verb} {}", self.edits),
@@ -126,7 +126,7 @@ impl Row {
     }
 }
 
-fn block_of(block: &str) -> Result<Kind, String> {
+fn block_of(block: &str) -> Result<Fixture, String> {
     let mut lines = block.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let ["kind", api_version, plural, kind, scope] = head[..] else {
@@ -152,7 +152,7 @@ fn block_of(block: &str) -> Result<Kind, String> {
         sample["metadata"]["namespace"] = NAMESPACE.into();
     }
     let text = |text: &str| text.to_owned();
-    Ok(Kind {
+    Ok(Fixture {
         api_version: text(api_version),
         plural: text(plural),
         kind: text(kind),
@@ -164,18 +164,18 @@ fn block_of(block: &str) -> Result<Kind, String> {
     })
 }
 
-fn row(line: &str) -> Result<Option<Row>, String> {
+fn row(line: &str) -> Result<Option<Case>, String> {
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
     let (verb, rest) = line.split_once(' ').ok_or_else(|| format!("no row: {line}"))?;
     let (operation, rest) = match verb {
-        "create" => (Operation::Create, rest),
-        "update" => (Operation::Update(None), rest),
-        "status" => (Operation::Update(Some("status".to_owned())), rest),
+        "create" => (WriteVerb::Create, rest),
+        "update" => (WriteVerb::Update(None), rest),
+        "status" => (WriteVerb::Update(Some("status".to_owned())), rest),
         "put" => {
             let (name, rest) = rest.split_once(' ').ok_or_else(|| format!("no subresource: {line}"))?;
-            (Operation::Update(Some(name.to_owned())), rest)
+            (WriteVerb::Update(Some(name.to_owned())), rest)
         }
         _ => return Err(format!("no verb: {line}")),
     };
@@ -183,7 +183,7 @@ fn row(line: &str) -> Result<Option<Row>, String> {
         Some((before, edits)) => (before, edits),
         None => ("", rest),
     };
-    Ok(Some(Row { operation, before: before.to_owned(), edits: edits.to_owned() }))
+    Ok(Some(Case { operation, before: before.to_owned(), edits: edits.to_owned() }))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where two JSON documents differ, as lines that an allowed file can name.
 //!
-//! In: ours and theirs. Out: `path: ours X, theirs Y`, where an item of a list is called by what identifies it, not by its
-//! place. Never: members that are prose.
+//! In: ours and theirs. Out: `path: ours X, theirs Y`, where an item of a list is called by what identifies
+//! it, not by its place. Never: members that are prose.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
 //! Edits of a JSON object as text: `spec.replicas=-1;metadata.labels={"a":"b"}`.
 //!
-//! In: an object, and paths with the JSON that goes there; null takes a member away, `+` adds to a list, a number is an
-//! item. Out: the edited object. Never: a path that the object cannot have; that is a fault of the case.
+//! In: an object, and paths with the JSON that goes there; null takes a member away, `+` adds to a list, a
+//! number is an item. Out: the edited object. Never: a path that the object cannot have; that is a fault of
+//! the case.
 
 use serde_json::Value;
 

@@ -1,10 +1,13 @@
 //! The same requests to ours and to a real kube-apiserver, and what differs.
 //!
-//! In: objects and edits of them (`cases/`), both servers. Out: a [`Report`] of the answers that are not equal, held
-//! against the files in `allowed/`, where each difference stands with its reason. Never: a difference that nobody
-//! decided on, or a reason for one that is gone.
+//! In: objects and edits of them (`cases/`), both servers. Out: a [`Report`] of the answers that are not
+//! equal, held against the files in `allowed/`, where each difference stands with its reason. Never: a
+//! difference that nobody decided on, or a reason for one that is gone.
 //!
-//! Beside that, [`history`]: what many clients of one server were told, recorded, and judged by what a server promises.
+//! Beside that, [`sequences`]: writes of one object by several managers, drawn from a seed, and who owns
+//! which field after each; [`rules`]: definitions of operators with the rules in them, and objects that pass
+//! and that fail; [`history`]: what many clients of one server were told, recorded, and judged by
+//! what a server promises.
 
 pub mod allowed;
 pub mod cases;
@@ -15,8 +18,11 @@ pub mod history;
 pub mod mutate;
 pub mod normal;
 pub mod pair;
+pub mod plugins;
+pub mod rules;
 pub mod run;
+pub mod sequences;
 
 pub use allowed::Allowed;
-pub use cases::{Kind, Operation, Row};
+pub use cases::{Case, Fixture, WriteVerb};
 pub use pair::{Answer, Pair, Peer};

@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
-use crate::cases::{Kind, Operation, Row};
+use crate::cases::{Case, Fixture, WriteVerb};
 
 /// Deepest member that is looked at.
 const DEPTH_MAX: usize = 12;
 
 /// The rows for every member of `kind`'s sample.
-pub fn rows(kind: &Kind) -> Vec<Row> {
+pub fn rows(kind: &Fixture) -> Vec<Case> {
     let mut rows = Vec::new();
     let Some(members) = kind.sample.as_object() else { return rows };
     for (name, value) in members {
@@ -21,7 +21,7 @@ pub fn rows(kind: &Kind) -> Vec<Row> {
     rows
 }
 
-fn below(path: &str, value: &Value, depth: usize, rows: &mut Vec<Row>) {
+fn below(path: &str, value: &Value, depth: usize, rows: &mut Vec<Case>) {
     let wrong: &[&str] = match value {
         Value::String(_) => &["7", "\"\"", "\"Not_Valid!\""],
         Value::Number(_) => &["\"x\"", "-1", "1.5"],
@@ -31,12 +31,12 @@ fn below(path: &str, value: &Value, depth: usize, rows: &mut Vec<Row>) {
         Value::Null => &[],
     };
     for json in wrong {
-        rows.push(row(Operation::Create, format!("{path}={json}")));
+        rows.push(row(WriteVerb::Create, format!("{path}={json}")));
     }
     let is_item = path.rsplit('.').next().is_some_and(|last| last.parse::<usize>().is_ok());
     if !is_item {
-        rows.push(row(Operation::Create, format!("{path}=null")));
-        rows.push(row(Operation::Update(None), format!("{path}=null")));
+        rows.push(row(WriteVerb::Create, format!("{path}=null")));
+        rows.push(row(WriteVerb::Update(None), format!("{path}=null")));
     }
     let other = match value {
         Value::String(text) => Some(format!("\"{text}x\"")),
@@ -45,7 +45,7 @@ fn below(path: &str, value: &Value, depth: usize, rows: &mut Vec<Row>) {
         _ => None,
     };
     if let Some(json) = other.filter(|json| serde_json::from_str::<Value>(json).is_ok()) {
-        rows.push(row(Operation::Update(None), format!("{path}={json}")));
+        rows.push(row(WriteVerb::Update(None), format!("{path}={json}")));
     }
     if depth == DEPTH_MAX {
         return;
@@ -61,15 +61,15 @@ fn below(path: &str, value: &Value, depth: usize, rows: &mut Vec<Row>) {
                 below(&format!("{path}.{at}"), value, depth + 1, rows);
             }
             if let Some(first) = items.first() {
-                rows.push(row(Operation::Create, format!("{path}.+={first}")));
+                rows.push(row(WriteVerb::Create, format!("{path}.+={first}")));
             }
         }
         _ => {}
     }
 }
 
-fn row(operation: Operation, edits: String) -> Row {
-    Row { operation, before: String::new(), edits }
+fn row(operation: WriteVerb, edits: String) -> Case {
+    Case { operation, before: String::new(), edits }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Makes answers of two servers comparable: what differs from server to server gets a name.
 //!
-//! In: an answer, and the stored object that it is about. Out: the same with `<uid>`, `<rv>`, `<now>`; without
-//! managedFields, which ours does not keep. Never: a difference of what a client asked for.
+//! In: an answer, and the stored object that it is about. Out: the same with `<uid>`, `<rv>`, `<now>`;
+//! managedFields without their times. Never: a difference of what a client asked for.
 
 use serde_json::Value;
 
@@ -46,7 +46,9 @@ fn walk(value: &mut Value, chosen: &Chosen) {
     match value {
         Value::Object(members) => {
             if let Some(Value::Object(metadata)) = members.get_mut("metadata") {
-                metadata.remove("managedFields");
+                if let Some(Value::Array(entries)) = metadata.get_mut("managedFields") {
+                    normalize_entries(entries);
+                }
                 for (member, name) in
                     [("uid", "<uid>"), ("resourceVersion", "<rv>"), ("creationTimestamp", "<now>")]
                 {
@@ -99,6 +101,14 @@ fn uuid_in(text: &str) -> Option<usize> {
 }
 
 /// Whether a time is one that a server sets; times of cases are all at midnight.
+/// Without times, by which they are in order.
+fn normalize_entries(entries: &mut [Value]) {
+    for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    entries.sort_by_key(Value::to_string);
+}
+
 fn is_now(member: &str, text: &str) -> bool {
     let is_time = text.len() >= 20 && text.as_bytes()[10] == b'T' && text.ends_with('Z');
     is_time && !text.contains("T00:00:00") && member.ends_with("Time")

@@ -1,10 +1,11 @@
 //! Ours and the rival's server, and one request to either.
 //!
-//! In: a method, a path, a body. Out: code, warnings and body. Never: another order of requests on one than on the other.
+//! In: a method, a path, a body. Out: code, warnings and body. Never: another order of requests on one than
+//! on the other.
 
-use forebay_clients::Server;
-use forebay_clients::server::Kind as ServerKind;
-use http::{Method, Request};
+use forebay_clients::ControlPlane;
+use forebay_clients::server::Implementation;
+use http::Method;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -12,13 +13,33 @@ use serde_json::Value;
 
 /// One server and a client of its administrator.
 pub struct Peer {
-    pub server: Server,
+    pub server: ControlPlane,
     client: Client,
 }
 
 pub struct Pair {
     pub ours: Peer,
     pub theirs: Peer,
+}
+
+/// What is asked of a server.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub method: Method,
+    /// With its query.
+    pub path: String,
+    pub content_type: &'static str,
+    /// The User-Agent; none is sent if there is none.
+    pub agent: Option<String>,
+    pub body: Vec<u8>,
+}
+
+/// What a server answered, as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawAnswer {
+    pub code: u16,
+    pub warnings: Vec<String>,
+    pub body: Vec<u8>,
 }
 
 /// What a server answered.
@@ -36,15 +57,29 @@ impl Pair {
     /// # Errors
     /// Why one of them does not serve.
     pub async fn start() -> Result<Pair, String> {
-        let (ours, theirs) =
-            (Peer::start(ServerKind::Forebay).await?, Peer::start(ServerKind::KubeApiserver).await?);
-        Ok(Pair { ours, theirs })
+        Pair::start_with(Implementation::Forebay).await
+    }
+
+    /// As [`Pair::start`], where `ours` is of that implementation: another kube-apiserver shows what differs
+    /// between two of them.
+    ///
+    /// # Errors
+    /// Why one of them does not serve.
+    pub async fn start_with(ours: Implementation) -> Result<Pair, String> {
+        Ok(Pair { ours: Peer::start(ours).await?, theirs: Peer::start(Implementation::KubeApiserver).await? })
+    }
+}
+
+impl Request {
+    /// Without a body or a User-Agent; JSON comes back.
+    pub fn new(method: Method, path: String) -> Request {
+        Request { method, path, content_type: "application/json", agent: None, body: Vec::new() }
     }
 }
 
 impl Peer {
-    async fn start(kind: ServerKind) -> Result<Peer, String> {
-        let server = Server::start_as(kind)?;
+    async fn start(implementation: Implementation) -> Result<Peer, String> {
+        let server = ControlPlane::start_as(implementation)?;
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
@@ -72,20 +107,34 @@ impl Peer {
         body: Option<&Value>,
     ) -> Result<Answer, String> {
         let text = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder()
-            .method(method)
+        let mut request = Request::new(method, path.to_owned());
+        request.body = text;
+        let RawAnswer { code, warnings, body } = self.ask(&request, accept).await?;
+        let body = serde_json::from_slice(&body)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&body).into_owned()));
+        Ok(Answer { code, warnings, body })
+    }
+
+    /// Sends one request with an Accept header, and returns what came back as it came.
+    ///
+    /// # Errors
+    /// What kept it from being answered.
+    pub async fn ask(&self, request: &Request, accept: &str) -> Result<RawAnswer, String> {
+        let Request { path, .. } = request;
+        let mut head = http::Request::builder()
+            .method(request.method.clone())
             .uri(path)
             .header("Accept", accept)
-            .header("Content-Type", "application/json")
-            .body(Body::from(text))
-            .map_err(|e| format!("{path}: {e}"))?;
+            .header("Content-Type", request.content_type);
+        if let Some(agent) = &request.agent {
+            head = head.header("User-Agent", agent);
+        }
+        let request = head.body(Body::from(request.body.clone())).map_err(|e| format!("{path}: {e}"))?;
         let response = self.client.send(request).await.map_err(|e| format!("{path}: {e}"))?;
         let warnings = response.headers().get_all("Warning").iter();
         let warnings = warnings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
         let code = response.status().as_u16();
-        let bytes = response.into_body().collect_bytes().await.map_err(|e| format!("{path}: {e}"))?;
-        let body = serde_json::from_slice(&bytes)
-            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
-        Ok(Answer { code, warnings, body })
+        let body = response.into_body().collect_bytes().await.map_err(|e| format!("{path}: {e}"))?;
+        Ok(RawAnswer { code, warnings, body: body.to_vec() })
     }
 }

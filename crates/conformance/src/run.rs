@@ -1,19 +1,20 @@
 //! Sends a kind's rows to both servers and compares.
 //!
-//! In: a [`Pair`], a [`Kind`]. Out: a [`Tally`], with each answer that is not equal. Rows are dry runs; only samples are
-//! stored.
+//! In: a [`Pair`], a [`Fixture`]. Out: a [`Tally`], with each answer that is not equal. Rows are dry runs;
+//! only samples are stored.
 
 use futures_util::StreamExt;
 use http::Method;
 use serde_json::Value;
 
-use crate::cases::{Kind, Operation, Row};
+use crate::cases::{Case, Fixture, WriteVerb};
 use crate::edit::edited;
 use crate::mutate;
 use crate::normal::{Chosen, normal};
 use crate::pair::{Answer, Pair, Peer};
 
-/// How often a sample is looked at until a controller of kube-apiserver has judged it; a look takes half a millisecond.
+/// How often a sample is looked at until a controller of kube-apiserver has judged it; a look takes half a
+/// millisecond.
 const LOOKS_MAX: usize = 20_000;
 /// Requests in flight at each server.
 const AT_ONCE: usize = 8;
@@ -41,7 +42,7 @@ pub struct Different {
 ///
 /// # Errors
 /// What kept a request from being answered, or a sample that kube-apiserver does not take.
-pub async fn kind(pair: &Pair, kind: &Kind) -> Result<Tally, String> {
+pub async fn kind(pair: &Pair, kind: &Fixture) -> Result<Tally, String> {
     let (ours, theirs) = (store(&pair.ours, kind, "").await?, store(&pair.theirs, kind, "").await?);
     if theirs.code != 201 {
         return Err(format!("{}: kube-apiserver does not take the sample: {}", kind.title(), theirs.body));
@@ -53,7 +54,7 @@ pub async fn kind(pair: &Pair, kind: &Kind) -> Result<Tally, String> {
     if ours_code != 201 {
         return Ok(tally);
     }
-    let rows: Vec<Row> = kind.rows.iter().cloned().chain(mutate::rows(kind)).collect();
+    let rows: Vec<Case> = kind.rows.iter().cloned().chain(mutate::rows(kind)).collect();
     let answers = futures_util::stream::iter(rows.iter().enumerate().map(|(at, row)| async move {
         let (one, other) = tokio::join!(send(&pair.ours, kind, row, at), send(&pair.theirs, kind, row, at));
         Ok::<_, String>((row, one?, other?))
@@ -71,7 +72,7 @@ pub async fn kind(pair: &Pair, kind: &Kind) -> Result<Tally, String> {
 }
 
 impl Tally {
-    fn add(&mut self, kind: &Kind, row: String, mut ours: Answer, mut theirs: Answer) {
+    fn add(&mut self, kind: &Fixture, row: String, mut ours: Answer, mut theirs: Answer) {
         for answer in [&mut ours, &mut theirs] {
             if kind.settles.is_some()
                 && answer.code < 400
@@ -94,13 +95,13 @@ impl Tally {
 }
 
 /// Stores the sample, edited by `before`.
-async fn store(peer: &Peer, kind: &Kind, before: &str) -> Result<Answer, String> {
+async fn store(peer: &Peer, kind: &Fixture, before: &str) -> Result<Answer, String> {
     let object = edited(&kind.sample, before)?;
     peer.send(Method::POST, &kind.collection(), Some(&object)).await
 }
 
 /// Looks until kube-apiserver's controller has judged the sample: what may be changed depends on it.
-async fn settle(peer: &Peer, kind: &Kind) -> Result<(), String> {
+async fn settle(peer: &Peer, kind: &Fixture) -> Result<(), String> {
     let Some(condition) = &kind.settles else { return Ok(()) };
     let path = format!("{}/{}", kind.collection(), kind.name);
     for _ in 0..LOOKS_MAX {
@@ -115,10 +116,10 @@ async fn settle(peer: &Peer, kind: &Kind) -> Result<(), String> {
     Err(format!("{}: kube-apiserver never says {condition}", kind.title()))
 }
 
-async fn send(peer: &Peer, kind: &Kind, row: &Row, at: usize) -> Result<Answer, String> {
+async fn send(peer: &Peer, kind: &Fixture, row: &Case, at: usize) -> Result<Answer, String> {
     let collection = kind.collection();
     let subresource = match &row.operation {
-        Operation::Create => {
+        WriteVerb::Create => {
             let mut object = edited(&kind.sample, &row.edits)?;
             let is_own = object["metadata"]["name"] == kind.name.as_str();
             // The sample has that name already, and a conflict would hide what else is wrong.
@@ -128,7 +129,7 @@ async fn send(peer: &Peer, kind: &Kind, row: &Row, at: usize) -> Result<Answer, 
             let path = format!("{collection}?dryRun=All&fieldValidation=Strict");
             return peer.send(Method::POST, &path, Some(&object)).await;
         }
-        Operation::Update(subresource) => subresource.as_deref().map(|name| format!("/{name}")),
+        WriteVerb::Update(subresource) => subresource.as_deref().map(|name| format!("/{name}")),
     };
     let subresource = subresource.unwrap_or_default();
     if row.before.is_empty() {

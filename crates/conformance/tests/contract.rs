@@ -1,13 +1,14 @@
 //! The contract of GET, LIST and WATCH on ours, on its cache over each backend, and on a real kube-apiserver.
 //!
-//! `FOREBAY_CONTRACT_KUBECONFIG` names another server to run the same rows on, `FOREBAY_CONTRACT_URL` its address where that is
-//! not the kubeconfig's. `FOREBAY_CONFORMANCE_REPORT` names a file that gets every row with every target's answer.
+//! `FOREBAY_CONTRACT_KUBECONFIG` names another server to run the same rows on, `FOREBAY_CONTRACT_URL` its
+//! address where that is not the kubeconfig's. `FOREBAY_CONFORMANCE_REPORT` names a file that gets every row
+//! with every target's answer.
 
 use std::path::PathBuf;
 
 use forebay_clients::needs;
-use forebay_clients::server::Kind;
-use forebay_conformance::contract::local::Store;
+use forebay_clients::server::Implementation;
+use forebay_conformance::contract::local::Storage;
 use forebay_conformance::contract::{Results, Target, Whose, history, report, run, table};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -15,9 +16,9 @@ async fn every_row_holds_on_every_target() {
     let (rows, _) = table::rows().expect("the tables");
     let writes = history::writes().expect("the history");
     let dir = needs::cache_dir().expect("a directory").join(format!("contract-{}", std::process::id()));
-    let on_disk = Store::EmbeddedOnDisk(dir.clone());
-    let over_http = in_time(|| Target::server(Kind::Forebay), &rows, &writes);
-    let in_memory = || Target::local("cache over memory", &Store::EmbeddedInMemory);
+    let on_disk = Storage::EmbeddedOnDisk(dir.clone());
+    let over_http = in_time(|| Target::server(Implementation::Forebay), &rows, &writes);
+    let in_memory = || Target::local("cache over memory", &Storage::EmbeddedInMemory);
     let memory = in_time(in_memory, &rows, &writes);
     let over_disk = || async {
         let _ = std::fs::remove_dir_all(&dir);
@@ -29,7 +30,7 @@ async fn every_row_holds_on_every_target() {
         if !needs::peers_or_skip() {
             return Ok(None);
         }
-        in_time(|| Target::server(Kind::KubeApiserver), &rows, &writes).await.map(Some)
+        in_time(|| Target::server(Implementation::KubeApiserver), &rows, &writes).await.map(Some)
     };
     let (http, memory, disk, real) = tokio::join!(over_http, memory, disk, real);
     let _ = std::fs::remove_dir_all(&dir);
@@ -42,16 +43,16 @@ async fn every_row_holds_on_every_target() {
     }
 }
 
-/// Runs every row on what `start` starts: once more, with more time for watches, where the machine became so slow that what they
-/// are to tell was written too late.
+/// Runs every row on what `start` starts: once more, with more time for watches, where the machine became so
+/// slow that what they are to tell was written too late.
 async fn in_time<F: Future<Output = Result<Target, String>>>(
     start: impl Fn() -> F,
     rows: &[table::Row],
     writes: &[history::Write],
 ) -> Result<Results, String> {
-    let results = run(start().await?, rows, writes, 1).await?;
+    let results = Box::pin(run(start().await?, rows, writes, 1)).await?;
     match results.is_late {
-        true => run(start().await?, rows, writes, 4).await,
+        true => Box::pin(run(start().await?, rows, writes, 4)).await,
         false => Ok(results),
     }
 }

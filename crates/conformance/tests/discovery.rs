@@ -1,7 +1,7 @@
 //! Discovery and OpenAPI of both servers, document by document.
 //!
-//! In: every path that kube-apiserver's own index names. Out: differences, held against `allowed/discovery.txt` and
-//! `allowed/openapi.txt`. Prose is not compared: ours has none.
+//! In: every path that kube-apiserver's own index names. Out: differences, held against
+//! `allowed/discovery.txt` and `allowed/openapi.txt`. Prose is not compared: ours has none.
 
 use forebay_clients::needs;
 use forebay_conformance::{Pair, Peer, allowed, diff};

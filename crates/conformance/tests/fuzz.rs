@@ -1,12 +1,14 @@
-//! Every kind's defaults, validation, admission and storage withstand objects and patches of any shape. No server, no rival.
+//! Every kind's defaults, validation, admission and storage withstand objects and patches of any shape. No
+//! server, no rival.
 
+use forebay_api::{Body, PatchKind};
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Lease, Reason, Status};
-use forebay_conformance::cases::{self, Kind, NAMESPACE};
+use forebay_catalog::Target;
+use forebay_conformance::cases::{self, Fixture, NAMESPACE};
 use forebay_embedded::{Engine, Options};
 use forebay_fuzz::{Corpus, gist, run};
-use forebay_registry::request::{Body, PatchKind, Target};
 use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, Random, Tasks};
 use serde_json::Value;
@@ -107,7 +109,7 @@ fn said(answer: Result<(), Status>) -> Result<(), Vec<String>> {
     })
 }
 
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<Fixture> {
     cases::all().expect("the cases can be read")
 }
 
@@ -160,7 +162,7 @@ fn fuzz_patches() {
 #[test]
 fn the_samples_are_fine_for_the_most_part() {
     let world = World::new();
-    let fine = |kind: &&Kind| {
+    let fine = |kind: &&Fixture| {
         let target = world.target(&kind.api_version, &kind.plural, None);
         let sample: &Value = &kind.sample;
         world.create(&target, sample.to_string().as_bytes(), true).is_ok()

@@ -1,7 +1,8 @@
 //! The judges of histories, judged: good ones pass, and each bad one is refused for what is wrong with it.
 
 use forebay_conformance::history::{
-    Answer, Call, Entry, Event, EventKind, Item, Log, Operation, Promise, Start, Stream, linearizable,
+    Call, Completion, Entry, EventKind, Log, Notification, Operation, Promise, Start, Stream, WatchEvent,
+    linearizable,
 };
 
 /// `1 a=one:x` and `3 -a`: a revision, and a key with its value and label, or deleted.
@@ -25,8 +26,8 @@ fn stream(start: Start, label: Option<&str>, text: &str) -> Stream {
     let items = text.split("; ").filter(|item| !item.is_empty()).map(|item| {
         let (head, rest) = item.split_once(' ').expect("two words");
         let kind = match &head[..1] {
-            "B" => return Item::Bookmark(rest.parse().expect("a number")),
-            "E" => return Item::InitialEnd(rest.parse().expect("a number")),
+            "B" => return Notification::Bookmark(rest.parse().expect("a number")),
+            "E" => return Notification::InitialEnd(rest.parse().expect("a number")),
             "+" => EventKind::Added,
             "~" => EventKind::Modified,
             _ => EventKind::Deleted,
@@ -35,7 +36,7 @@ fn stream(start: Start, label: Option<&str>, text: &str) -> Stream {
         let (value, label) = object.split_once(':').expect("value:label");
         let revision = head[1..].parse().expect("a number");
         let (key, value, label) = (key.to_owned(), value.to_owned(), label.to_owned());
-        Item::Event(Event { kind, revision, key, value, label })
+        Notification::Event(WatchEvent { kind, revision, key, value, label })
     });
     let items = items.collect();
     Stream { name: "w".into(), start, label: label.map(str::to_owned), items, cut: false }
@@ -142,13 +143,13 @@ fn history(text: &str) -> Vec<Operation> {
         };
         let revision = words[4].strip_prefix('@').and_then(|revision| revision.parse().ok());
         let answer = match (words[4], revision) {
-            (_, Some(revision)) if call == Call::Get => Answer::Found { value, revision },
-            (_, Some(revision)) => Answer::Written { revision },
-            ("deleted", _) => Answer::Deleted,
-            ("conflict", _) => Answer::Conflict,
-            ("exists", _) => Answer::AlreadyExists,
-            ("none", _) => Answer::NotFound,
-            _ => Answer::Unknown,
+            (_, Some(revision)) if call == Call::Get => Completion::Found { value, revision },
+            (_, Some(revision)) => Completion::Written { revision },
+            ("deleted", _) => Completion::Deleted,
+            ("conflict", _) => Completion::Conflict,
+            ("exists", _) => Completion::AlreadyExists,
+            ("none", _) => Completion::NotFound,
+            _ => Completion::Unknown,
         };
         Operation {
             key: words[1].to_owned(),
@@ -273,7 +274,7 @@ fn a_long_history_of_many_clients_is_judged_in_time() {
                 _ => Call::Update { value, expect: None },
             };
             let (begun, ended) = (tick + (client * 7) % 16, Some(tick + 16 + (client * 5) % 16));
-            let answer = Answer::Written { revision };
+            let answer = Completion::Written { revision };
             operations.push(Operation { key: "a".to_owned(), call, answer, begun, ended });
         }
         tick += 40;

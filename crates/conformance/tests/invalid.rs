@@ -1,7 +1,7 @@
 //! Every kind's invalid and changed objects, to both servers: the same Status, the same object.
 //!
-//! In: `cases/`, and what `mutate` makes of the samples. Out: a table of shares on standard error. Fails on a difference
-//! that `allowed/invalid.txt` does not have, and on a line there that is not needed any more.
+//! In: `cases/`, and what `mutate` makes of the samples. Out: a table of shares on standard error. Fails on a
+//! difference that `allowed/invalid.txt` does not have, and on a line there that is not needed any more.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
-//! A cache that cannot be proved to be current, which no request can bring about on a real server: consistent reads are shed,
-//! and nothing is ever listed from the store (kubernetes#138494).
+//! A cache that cannot be proved to be current, which no request can bring about on a real server: consistent
+//! reads are shed, and nothing is ever listed from the store (kubernetes#138494).
 //!
-//! In: a backend that says a newer revision is current than the cache will see. Out: what clients are told meanwhile, and
-//! which reads the store got.
+//! In: a backend that says a newer revision is current than the cache will see. Out: what clients are told
+//! meanwhile, and which reads the store got.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, BoxFuture, Layer, Range, RangePage, ReadError, Versioned};
-use forebay_conformance::contract::history::{Kind, NAMESPACE_PREFIX, NAMESPACES};
-use forebay_conformance::contract::local::{Local, Store};
-use forebay_conformance::contract::shape::Answer;
-use forebay_conformance::contract::table::{Place, Verb};
-use forebay_registry::request::Target;
+use forebay_catalog::Target;
+use forebay_conformance::contract::history::{ApiResource, NAMESPACE_PREFIX, NAMESPACES};
+use forebay_conformance::contract::local::{Local, Storage};
+use forebay_conformance::contract::shape::Observation;
+use forebay_conformance::contract::table::{RequestPath, Verb};
 use forebay_rt::{Clock, Duration};
 use serde_json::json;
 
@@ -24,8 +24,14 @@ const FRESH_WAIT: Duration = Duration::from_secs(3);
 /// What is said to be current while it stalls: more than anybody writes.
 const FAR: u64 = 1 << 40;
 
-const CONFIG_MAPS: Kind =
-    Kind { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true, field: "" };
+const CONFIG_MAPS: ApiResource = ApiResource {
+    group: "",
+    version: "v1",
+    plural: "configmaps",
+    kind: "ConfigMap",
+    namespaced: true,
+    field: "",
+};
 
 /// A backend whose feeds never reach what its barrier says, and the reads that it gets.
 struct Stalling {
@@ -69,7 +75,7 @@ struct World {
 impl World {
     async fn new() -> World {
         let mut between = None;
-        let local = Local::start_behind(&Store::EmbeddedInMemory, |behind| {
+        let local = Local::start_behind(&Storage::EmbeddedInMemory, |behind| {
             let backend = Stalling {
                 behind,
                 stalls: AtomicBool::new(false),
@@ -99,11 +105,11 @@ impl World {
         self.backend.stalls.store(stalls, Ordering::Relaxed);
     }
 
-    async fn list(&self, query: &str) -> Answer {
+    async fn list(&self, query: &str) -> Observation {
         self.local.read(&self.collection, Verb::List, query).await.expect("an answer")
     }
 
-    async fn get(&self, query: &str) -> Answer {
+    async fn get(&self, query: &str) -> Observation {
         self.local.read(&self.one, Verb::Get, query).await.expect("an answer")
     }
 
@@ -113,13 +119,13 @@ impl World {
     }
 }
 
-fn names(list: &Answer) -> Vec<&str> {
+fn names(list: &Observation) -> Vec<&str> {
     let items = list.body["items"].as_array().into_iter().flatten();
     items.filter_map(|item| item["metadata"]["name"].as_str()).collect()
 }
 
 /// The Retry-After of a 429.
-fn shed(answer: &Answer) -> u64 {
+fn shed(answer: &Observation) -> u64 {
     assert_eq!(answer.body["reason"], "TooManyRequests", "{}", answer.body);
     answer.body["details"]["retryAfterSeconds"].as_u64().expect("when to come again")
 }
@@ -184,9 +190,9 @@ async fn a_watch_that_cannot_start_is_refused_before_its_stream_and_the_next_one
  {
     let world = World::new().await;
     world.stall(true);
-    let place = Place { watch_path: false, in_namespace: true, name: None };
+    let path = RequestPath { watch_path: false, in_namespace: true, name: None };
     for query in ["watch=1", "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"] {
-        let begun = world.local.watch(&world.collection, &place, query).await.expect("an answer");
+        let begun = world.local.watch(&world.collection, &path, query).await.expect("an answer");
         let Err(refused) = begun else { panic!("{query}: it began") };
         assert!((1..=8).contains(&shed(&refused)), "{}", refused.body);
     }
@@ -194,7 +200,7 @@ async fn a_watch_that_cannot_start_is_refused_before_its_stream_and_the_next_one
     let (clock, query) = (Clock::system(), "watch=1&allowWatchBookmarks=true&timeoutSeconds=2");
     let deadline = clock.now() + Duration::from_secs(60);
     let events = loop {
-        match world.local.watch(&world.collection, &place, query).await.expect("an answer") {
+        match world.local.watch(&world.collection, &path, query).await.expect("an answer") {
             Ok(stream) => break stream.events().await.expect("events").events.expect("a stream"),
             // For a second after the last that failed, others fail at once.
             Err(refused) => assert!(clock.now() < deadline, "still refused: {}", refused.body),

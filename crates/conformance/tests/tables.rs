@@ -1,17 +1,17 @@
 //! Every kind's Table on both servers: columns, and the cells of a sample.
 //!
-//! In: the samples of `cases/`. Out: differences, held against `allowed/tables.txt`. When a sample was made is not
-//! compared: neither its age nor its time.
+//! In: the samples of `cases/`. Out: differences, held against `allowed/tables.txt`. When a sample was made
+//! is not compared: neither its age nor its time.
 
 use forebay_clients::needs;
-use forebay_conformance::{Kind, Pair, Peer, allowed, cases, diff};
+use forebay_conformance::{Fixture, Pair, Peer, allowed, cases, diff};
 use http::Method;
 use serde_json::{Value, json};
 
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 
 /// The Table of the sample alone, made comparable.
-async fn table(peer: &Peer, kind: &Kind) -> Value {
+async fn table(peer: &Peer, kind: &Fixture) -> Value {
     let made = peer.send(Method::POST, &kind.collection(), Some(&kind.sample)).await;
     let made = made.unwrap_or_else(|why| panic!("{why}"));
     if made.code != 201 {

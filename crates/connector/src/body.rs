@@ -1,7 +1,7 @@
 //! The body of an answer, which holds the seat of its request until it has ended or is dropped.
 //!
-//! In: a stream of HTTP/2, or what hyper has of HTTP/1.1. Out: its frames. Never: reads ahead; what is not read here fills the
-//! window of its stream, and the server waits.
+//! In: a stream of HTTP/2, or what hyper has of HTTP/1.1. Out: its frames. Never: reads ahead; what is not
+//! read here fills the window of its stream, and the server waits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -136,7 +136,8 @@ impl Answer {
                             *length = length.map(|left| left.saturating_sub(data.len() as u64));
                             return Poll::Ready(Some(Ok(Frame::data(data))));
                         }
-                        // All was read that was asked for, and the server had no use for the rest of the request.
+                        // All was read that was asked for, and the server had no use for the rest of the
+                        // request.
                         Some(Err(error))
                             if error.reason() == Some(h2::Reason::NO_ERROR) && error.is_reset() =>
                         {

@@ -1,7 +1,9 @@
-//! Who sits where: the connections that are there, oldest first, how many streams each carries, and whether one more is to be opened.
+//! Who sits where: the connections that are there, oldest first, how many streams each carries, and whether
+//! one more is to be opened.
 //!
-//! In: what happened to a connection, and who wants a seat. Out: a seat, or that there is none. One owner, the pool, behind its lock.
-//! Never: does IO, waits, knows what a connection is: it hands out clones of what it was given.
+//! In: what happened to a connection, and who wants a seat. Out: a seat, or that there is none. One owner,
+//! the pool, behind its lock. Never: does IO, waits, knows what a connection is: it hands out clones of what
+//! it was given.
 
 use forebay_rt::{Duration, Instant, Shutdown};
 

@@ -1,8 +1,9 @@
 //! From a configuration to a `kube::Client` on connections of ours.
 //!
-//! In: a `kube::Config`, options. Out: a client that anything made for kube-rs takes, and the pool under it. Authentication, headers
-//! and the base of the URLs are kube's own layers. Never: asks the server anything by itself. Not here is kube's retrying of
-//! answers, whatever the configuration says: what is done about a 429 is for whoever asked to decide.
+//! In: a `kube::Config`, options. Out: a client that anything made for kube-rs takes, and the pool under it.
+//! Authentication, headers and the base of the URLs are kube's own layers. Never: asks the server anything by
+//! itself. Not here is kube's retrying of answers, whatever the configuration says: what is done about a 429
+//! is for whoever asked to decide.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +14,7 @@ use tower::{BoxError, Layer as _, Service};
 
 use crate::body::Body;
 use crate::dial::Dialer;
-use crate::options::Options;
+use crate::options::PoolOptions;
 use crate::pool::Pool;
 use crate::{Error, limits};
 
@@ -24,12 +25,12 @@ pub struct Connected {
     pub pool: Pool,
 }
 
-/// Makes a client; a connection is opened with its first request. Must be called within a runtime, in which the connections live
-/// until nobody holds the client, the pool or an answer any more.
+/// Makes a client; a connection is opened with its first request. Must be called within a runtime, in which
+/// the connections live until nobody holds the client, the pool or an answer any more.
 ///
 /// # Errors
 /// When something of the configuration cannot be used.
-pub fn connect(config: kube::Config, options: Options) -> Result<Connected, Error> {
+pub fn connect(config: kube::Config, options: PoolOptions) -> Result<Connected, Error> {
     let not_usable = |error| Error::Config(Box::new(error));
     let connect_max = config.connect_timeout.unwrap_or(limits::CONNECT_MAX);
     let dialer = Dialer::new(&config, connect_max, options.clock.clone())?;

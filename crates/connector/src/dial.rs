@@ -1,7 +1,7 @@
 //! From the configuration to bytes that go to the server and back: name, address, proxy, TLS.
 //!
-//! In: where the server is, and which protocols will do. Out: a stream, and the protocol that was agreed on. Never: speaks HTTP with
-//! the server, keeps a connection.
+//! In: where the server is, and which protocols will do. Out: a stream, and the protocol that was agreed on.
+//! Never: speaks HTTP with the server, keeps a connection.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! What goes wrong with a connection, or with a request on it.
 //!
-//! In: errors of the layers below. Out: [`Error`], with the layer's own as its source. Never: what a server answers.
+//! In: errors of the layers below. Out: [`Error`], with the layer's own as its source. Never: what a server
+//! answers.
 
 use std::io;
 use std::sync::Arc;

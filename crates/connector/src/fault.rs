@@ -1,10 +1,10 @@
 //! What befell a request, told from its error.
 //!
-//! In: an error of our client, or of any `kube::Client`. Out: a [`Fault`]. Never: an error that is an answer of the server; that has
-//! a status and is no fault.
+//! In: an error of our client, or of any `kube::Client`. Out: a [`Fault`]. Never: an error that is an answer
+//! of the server; that has a status and is no fault.
 //!
-//! The innermost error that says something counts: what wraps it knows less. Two libraries keep their types to themselves, and are
-//! known by their words: no address for a name, and a ping without an answer.
+//! The innermost error that says something counts: what wraps it knows less. Two libraries keep their types
+//! to themselves, and are known by their words: no address for a name, and a ping without an answer.
 
 use std::error::Error as StdError;
 use std::io;

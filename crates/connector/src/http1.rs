@@ -1,6 +1,7 @@
 //! One HTTP/1.1 connection: one request at a time, and the next when its answer was read.
 //!
-//! In: what was dialled, requests. Out: answers. Never: two requests at once, a request sent again that may have been served.
+//! In: what was dialled, requests. Out: answers. Never: two requests at once, a request sent again that may
+//! have been served.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

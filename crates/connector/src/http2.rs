@@ -1,8 +1,9 @@
 //! One HTTP/2 connection: its task, and the requests that go over it.
 //!
-//! In: what was dialled, requests. Out: answers; of the connection, how many streams the server allows, that it sends its clients
-//! away, that it is over. The task owns the connection: it reads and writes, asks with a ping whether a silent server is still
-//! there, and ends with the connection. Never: counts streams (the pool does), opens more than the server allows.
+//! In: what was dialled, requests. Out: answers; of the connection, how many streams the server allows, that
+//! it sends its clients away, that it is over. The task owns the connection: it reads and writes, asks with a
+//! ping whether a silent server is still there, and ends with the connection. Never: counts streams (the pool
+//! does), opens more than the server allows.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -30,7 +31,8 @@ use crate::unserved::Unserved;
 use crate::upload::Upload;
 use crate::{Error, limits};
 
-/// What stands for the server's limit until its SETTINGS came: no limit that can be told, and not the absence of one.
+/// What stands for the server's limit until its SETTINGS came: no limit that can be told, and not the absence
+/// of one.
 const NOT_TOLD: usize = usize::MAX - 1;
 const _: () = assert!(NOT_TOLD > u32::MAX as usize);
 
@@ -128,8 +130,9 @@ fn builder() -> Builder {
         .data_frame_budget(limits::SMALL_FRAMES_BYTES_MAX)
         .max_concurrent_reset_streams(limits::RESETS_KEPT)
         .reset_stream_duration(limits::RESETS_KEPT_FOR)
-        // A frame that comes for a stream long given up is answered with a reset. There is one for each watch that somebody
-        // dropped while it was busy, over days; a count that never goes down would end the connection for it.
+        // A frame that comes for a stream long given up is answered with a reset. There is one for each watch
+        // that somebody dropped while it was busy, over days; a count that never goes down would end the
+        // connection for it.
         .max_local_error_reset_streams(None);
     builder
 }
@@ -214,7 +217,8 @@ impl Driver {
             return Poll::Ready(Beat::Lost);
         }
         if let Some(ping) = &mut self.ping {
-            // Fails when the last one was not answered, but something else was read: then that answer is still waited for.
+            // Fails when the last one was not answered, but something else was read: then that answer is
+            // still waited for.
             let _ = ping.send_ping(Ping::opaque());
         }
         self.pulse = Pulse::Asked(self.clock.now() + self.pings.timeout);

@@ -8,12 +8,13 @@ use crate::limits;
 
 /// How connections are kept.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PoolOptions {
     /// How long an HTTP/2 connection may be silent before it is pinged.
     pub ping_interval: Duration,
     /// How long nothing may come after a ping before the connection counts as dead.
     pub ping_timeout: Duration,
-    /// How long a connection without requests is kept, unless it is the only one. Looked at when it is silent.
+    /// How long a connection without requests is kept, unless it is the only one. Looked at when it is
+    /// silent.
     pub idle_max: Duration,
     /// The age from which [`Pool::renew`](crate::Pool::renew) gives a connection up.
     pub renew_age_min: Duration,
@@ -27,9 +28,9 @@ pub(crate) struct Pings {
     pub timeout: Duration,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for PoolOptions {
+    fn default() -> PoolOptions {
+        PoolOptions {
             ping_interval: limits::PING_INTERVAL,
             ping_timeout: limits::PING_TIMEOUT,
             idle_max: limits::IDLE_MAX,
@@ -39,7 +40,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl PoolOptions {
     pub(crate) fn pings(&self) -> Pings {
         Pings { interval: self.ping_interval, timeout: self.ping_timeout }
     }

@@ -1,8 +1,9 @@
 //! The connections to one server, and who gets a seat on them.
 //!
-//! In: requests. Out: answers. The [`Book`] says who sits where; here is its lock, who waits for a seat, in order of arrival, and the
-//! tasks: one for each connection, one for each that is being opened. All end when nobody holds the pool any more.
-//! Never: retries what the server may have done, reads an answer, waits with the lock held.
+//! In: requests. Out: answers. The [`Book`] says who sits where; here is its lock, who waits for a seat, in
+//! order of arrival, and the tasks: one for each connection, one for each that is being opened. All end when
+//! nobody holds the pool any more. Never: retries what the server may have done, reads an answer, waits with
+//! the lock held.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,7 +21,7 @@ use crate::dial::{Dialer, Offer, Stream};
 use crate::http1::{self, Http1};
 use crate::http2::{self, Http2, News};
 use crate::limits::{RESENT_MAX, UPGRADES_MAX, WAITING_MAX};
-use crate::options::Options;
+use crate::options::PoolOptions;
 use crate::unserved::Unserved;
 
 /// The connections to one server. Cheap to clone; all clones are the same connections.
@@ -44,7 +45,7 @@ pub(crate) struct Shared {
 /// How connections are made.
 struct Opener {
     dialer: Dialer,
-    options: Options,
+    options: PoolOptions,
     connect_max: Duration,
     clock: Clock,
 }
@@ -96,7 +97,7 @@ struct Opening {
 
 impl Pool {
     /// Must be called within a runtime, in which the connections live.
-    pub(crate) fn new(dialer: Dialer, options: Options, connect_max: Duration) -> Pool {
+    pub(crate) fn new(dialer: Dialer, options: PoolOptions, connect_max: Duration) -> Pool {
         let tasks = Tasks::new();
         let clock = options.clock.clone();
         let opener = Arc::new(Opener { dialer, options, connect_max, clock: clock.clone() });
@@ -112,8 +113,9 @@ impl Pool {
         }))
     }
 
-    /// What is asked for next goes over a new connection: those of before may be dead without anybody having noticed. They take no
-    /// more requests, and end with their last answer. One that is younger than [`Options::renew_age_min`] is new.
+    /// What is asked for next goes over a new connection: those of before may be dead without anybody having
+    /// noticed. They take no more requests, and end with their last answer. One that is younger than
+    /// [`PoolOptions::renew_age_min`] is new.
     pub fn renew(&self) {
         let (age, now) = (self.0.opener.options.renew_age_min, self.0.clock.now());
         self.0.settle(|desk| desk.book.leave_older(age, now));
@@ -124,11 +126,12 @@ impl Pool {
         self.0.settle(|desk| desk.book.stats())
     }
 
-    /// Sends a request and waits for the head of its answer, for as long as whoever calls. Cancel-safe.
+    /// Sends a request and waits for the head of its answer, for as long as whoever calls. Cancel-safe. The
+    /// authority of its URL is what the server is called, wherever it was dialled.
     ///
     /// # Errors
     /// When there is no answer.
-    pub(crate) async fn send(&self, mut request: Request<RequestBody>) -> Result<Response<Body>, Error> {
+    pub async fn send(&self, mut request: Request<RequestBody>) -> Result<Response<Body>, Error> {
         if request.headers().contains_key(header::UPGRADE) {
             return self.0.upgrade(request).await;
         }
@@ -268,7 +271,8 @@ impl Shared {
         Ok(Body::http1(answer, None))
     }
 
-    /// Starts a task where tasks live. Never with the lock held: where the runtime has ended, the work is dropped at once.
+    /// Starts a task where tasks live. Never with the lock held: where the runtime has ended, the work is
+    /// dropped at once.
     fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         let _home = self.runtime.enter();
         self.tasks.spawn(name, work);
@@ -296,8 +300,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Gives seats to who waits, oldest first, and says how many connections to open for the others. An ordinary request does not
-    /// wait behind a watch that finds no seat.
+    /// Gives seats to who waits, oldest first, and says how many connections to open for the others. An
+    /// ordinary request does not wait behind a watch that finds no seat.
     fn serve(&mut self, shared: &Weak<Shared>) -> (Vec<Seat>, usize) {
         let (mut given_back, mut in_vain) = (Vec::new(), None);
         while let Some(want) = self.next(in_vain) {
@@ -328,7 +332,8 @@ impl Desk {
         (given_back, openings)
     }
 
-    /// What the oldest waiting request wants; requests for `in_vain`, which cannot be had now, are passed over.
+    /// What the oldest waiting request wants; requests for `in_vain`, which cannot be had now, are passed
+    /// over.
     fn next(&mut self, in_vain: Option<Want>) -> Option<Want> {
         let oldest = [Want::Ordinary, Want::Watch].into_iter().filter(|it| in_vain != Some(*it));
         oldest
@@ -374,7 +379,8 @@ impl Seat {
                 http1.send(request).await.map(|it| Body::http1(it, Some(self)))
             }
         };
-        // A connection that did not take this request takes no other either, even if its task does not know that yet.
+        // A connection that did not take this request takes no other either, even if its task does not know
+        // that yet.
         if let Err(Unserved { again: Some(_), error }) = &sent
             && !is_refused(error)
         {
@@ -478,7 +484,7 @@ mod tests {
     /// Of a server that is never asked for: the runtime does not run meanwhile.
     fn pool(runtime: &Runtime) -> Pool {
         let config = kube::Config::new("http://127.0.0.1:1".parse().expect("a URL"));
-        let options = Options::default();
+        let options = PoolOptions::default();
         let dialer = Dialer::new(&config, CONNECT_MAX, options.clock.clone()).expect("it can be used");
         runtime.block_on(async { Pool::new(dialer, options, CONNECT_MAX) })
     }

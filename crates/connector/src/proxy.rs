@@ -1,7 +1,7 @@
 //! A proxy that is asked to CONNECT.
 //!
-//! In: its URL, a connection to it, and where to go. Out: the connection, behind which the server is. Never: a proxy that reads what
-//! is sent: plain HTTP goes through a tunnel as well.
+//! In: its URL, a connection to it, and where to go. Out: the connection, behind which the server is. Never:
+//! a proxy that reads what is sent: plain HTTP goes through a tunnel as well.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,8 @@
 //! The body of a request on its way over an HTTP/2 stream.
 //!
-//! In: a body, a stream. Out: whether it is through. What the server will not take any more is no error here: its answer says so.
-//! Never: reads ahead of what the stream has room for by more than one piece; starts a task.
+//! In: a body, a stream. Out: whether it is through. What the server will not take any more is no error here:
+//! its answer says so. Never: reads ahead of what the stream has room for by more than one piece; starts a
+//! task.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,7 +1,7 @@
 //! A light HTTPS client: one connection a client, HTTP/1.1 kept alive or HTTP/2, with a client certificate.
 //!
-//! In: a [`Target`] and requests. Out: status and body. The same code and the same bodies go to every server.
-//! Never: a retry, a pool or a redirect; what fails is counted by the caller.
+//! In: a [`RestConfig`] and requests. Out: status and body. The same code and the same bodies go to every
+//! server. Never: a retry, a pool or a redirect; what fails is counted by the caller.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const JSON: (HeaderName, &str) = (header::ACCEPT, "application/json");
 
 /// Where a server listens and how to be let in. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct RestConfig {
     pub address: SocketAddr,
     pub tls: Arc<ClientConfig>,
 }
@@ -44,6 +44,14 @@ pub struct Client {
     driver: JoinHandle<()>,
 }
 
+/// One request more on a connection of HTTP/2, whatever else is under way on it. Dropping what it began
+/// resets that stream alone.
+#[derive(Clone, Debug)]
+pub struct Http2Stream {
+    sender: http2::SendRequest<Full<Bytes>>,
+    host: String,
+}
+
 #[derive(Debug)]
 enum Sender {
     Http1(http1::SendRequest<Full<Bytes>>),
@@ -52,27 +60,28 @@ enum Sender {
 
 /// An answer, read to its end.
 #[derive(Debug)]
-pub struct Answer {
+pub struct WholeResponse {
     pub status: u16,
     pub body: Bytes,
 }
 
-impl Target {
+impl RestConfig {
     /// A port on the loopback interface.
-    pub fn local(port: u16, tls: Arc<ClientConfig>) -> Target {
-        Target { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), tls }
+    pub fn local(port: u16, tls: Arc<ClientConfig>) -> RestConfig {
+        RestConfig { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), tls }
     }
 }
 
 impl Client {
     /// Connects and finishes the handshakes.
-    pub async fn connect(target: &Target, protocol: Protocol) -> Result<Client, Error> {
+    pub async fn connect(target: &RestConfig, protocol: Protocol) -> Result<Client, Error> {
         let tcp = TcpStream::connect(target.address).await.map_err(lost)?;
         Client::over(tcp, target, protocol, http1::Builder::new()).await
     }
 
-    /// Connects over HTTP/1.1 in a way that nobody, the kernel included, reads much more than `bytes` ahead of the caller.
-    pub async fn connect_narrow(target: &Target, bytes: usize) -> Result<Client, Error> {
+    /// Connects over HTTP/1.1 in a way that nobody, the kernel included, reads much more than `bytes` ahead
+    /// of the caller.
+    pub async fn connect_narrow(target: &RestConfig, bytes: usize) -> Result<Client, Error> {
         let socket = TcpSocket::new_v4().map_err(lost)?;
         socket.set_recv_buffer_size(bytes as u32).map_err(lost)?;
         let tcp = socket.connect(target.address).await.map_err(lost)?;
@@ -83,7 +92,7 @@ impl Client {
 
     async fn over(
         tcp: TcpStream,
-        target: &Target,
+        target: &RestConfig,
         protocol: Protocol,
         http1: http1::Builder,
     ) -> Result<Client, Error> {
@@ -106,13 +115,23 @@ impl Client {
         Ok(Client { sender, host: target.address.to_string(), driver })
     }
 
+    /// A way to ask beside what is under way; `None` over HTTP/1.1, and once the connection is lost.
+    pub fn stream(&self) -> Option<Http2Stream> {
+        match &self.sender {
+            Sender::Http2(sender) if !sender.is_closed() => {
+                Some(Http2Stream { sender: sender.clone(), host: self.host.clone() })
+            }
+            _ => None,
+        }
+    }
+
     /// GETs `path` as JSON.
-    pub async fn get(&mut self, path: &str) -> Result<Answer, Error> {
+    pub async fn get(&mut self, path: &str) -> Result<WholeResponse, Error> {
         self.send(Method::GET, path, "application/json", Bytes::new()).await
     }
 
     /// POSTs the JSON `body` to `path`.
-    pub async fn post(&mut self, path: &str, body: Bytes) -> Result<Answer, Error> {
+    pub async fn post(&mut self, path: &str, body: Bytes) -> Result<WholeResponse, Error> {
         self.send(Method::POST, path, "application/json", body).await
     }
 
@@ -123,20 +142,20 @@ impl Client {
         path: &str,
         accept: &str,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Result<WholeResponse, Error> {
         let response = self.start(method, path, accept, body).await?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.map_err(lost)?.to_bytes();
-        Ok(Answer { status, body })
+        Ok(WholeResponse { status, body })
     }
 
     /// PATCHes `path` with the JSON merge patch `body`.
-    pub async fn patch(&mut self, path: &str, body: Bytes) -> Result<Answer, Error> {
+    pub async fn patch(&mut self, path: &str, body: Bytes) -> Result<WholeResponse, Error> {
         let kind = (header::CONTENT_TYPE, "application/merge-patch+json");
         let response = self.start_with(Method::PATCH, path, &[JSON, kind], body).await?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.map_err(lost)?.to_bytes();
-        Ok(Answer { status, body })
+        Ok(WholeResponse { status, body })
     }
 
     /// Sends one request and returns with the head of the answer; the body is the caller's to read.
@@ -180,15 +199,30 @@ impl Client {
     }
 }
 
+impl Http2Stream {
+    /// GETs `path` with just these headers; the body is the caller's to read.
+    pub async fn get(
+        mut self,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+    ) -> Result<Response<Incoming>, Error> {
+        let request = Request::get(format!("https://{}{path}", self.host));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(name, *value));
+        let request = request.body(Full::new(Bytes::new())).map_err(lost)?;
+        self.sender.ready().await.map_err(lost)?;
+        self.sender.send_request(request).await.map_err(lost)
+    }
+}
+
 impl Drop for Client {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
-impl Answer {
+impl WholeResponse {
     /// The answer if its status is one of `wanted`.
-    pub fn expect(self, what: &str, wanted: &[u16]) -> Result<Answer, Error> {
+    pub fn expect(self, what: &str, wanted: &[u16]) -> Result<WholeResponse, Error> {
         match wanted.contains(&self.status) {
             true => Ok(self),
             false => Err(Error::Answer { what: what.to_owned(), answer: self.shown() }),

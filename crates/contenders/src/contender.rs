@@ -1,15 +1,15 @@
 //! Who is measured: forebay, or kube-apiserver on etcd.
 //!
-//! In: where the programs are. Out: a ready [`Server`] on a directory, new or used before.
+//! In: where the programs are. Out: a ready [`Instance`] on a directory, new or used before.
 //! Never: a difference between the two beyond what they need to start.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Error;
 use crate::forebay::Forebay;
 use crate::kubernetes::Kubernetes;
-use crate::server::Server;
+use crate::server::Instance;
 
 #[derive(Clone, Debug)]
 pub enum Contender {
@@ -36,20 +36,60 @@ impl Contender {
     }
 
     /// Starts on `dir` and waits until it is ready.
-    pub async fn start(&self, dir: &Path) -> Result<Server, Error> {
+    pub async fn start(&self, dir: &Path) -> Result<Instance, Error> {
         match self {
             Contender::Forebay(forebay) => forebay.start(dir).await,
             Contender::Kubernetes(kubernetes) => kubernetes.start(dir).await,
         }
     }
 
-    /// Ends the API server by SIGTERM and starts it again on `dir`; an etcd below goes on. It is ready since its own start.
-    pub async fn restart(&self, dir: &Path, server: Server) -> Result<Server, Error> {
+    /// Ends the API server by SIGTERM and starts it again on `dir`; an etcd below goes on. It is ready since
+    /// its own start.
+    pub async fn restart(&self, dir: &Path, server: Instance) -> Result<Instance, Error> {
         let etcd = server.stop_apiserver().await?;
         match (self, etcd) {
             (Contender::Forebay(forebay), etcd) => forebay.serve(dir, etcd).await,
             (Contender::Kubernetes(kubernetes), Some(etcd)) => kubernetes.serve(dir, etcd).await,
             (Contender::Kubernetes(kubernetes), None) => kubernetes.start(dir).await,
+        }
+    }
+
+    /// What is run as one of several servers on one etcd, which have the certificates and keys of
+    /// [`pki::write`](crate::pki::write) and the users of a file of tokens in common.
+    pub fn member(&self, dir: &Path, shared: &Path, etcd: u16, port: u16) -> (PathBuf, Vec<String>) {
+        let file = |name: &str| shared.join(name).to_string_lossy().into_owned();
+        let mut args = vec![
+            format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+            "--bind-address=127.0.0.1".into(),
+            format!("--secure-port={port}"),
+            format!("--tls-cert-file={}", file("server.crt")),
+            format!("--tls-private-key-file={}", file("server.key")),
+            format!("--client-ca-file={}", file("ca.crt")),
+            format!("--token-auth-file={}", file("tokens.csv")),
+            "--service-account-issuer=https://kubernetes.default.svc".into(),
+            format!("--service-account-key-file={}", file("sa.pub")),
+            format!("--service-account-signing-key-file={}", file("sa.key")),
+        ];
+        match self {
+            Contender::Forebay(forebay) => {
+                args.insert(0, "serve".into());
+                args.push(format!("--data-dir={}", dir.join("data").display()));
+                args.extend_from_slice(&forebay.flags);
+                (forebay.program.clone(), args)
+            }
+            Contender::Kubernetes(kubernetes) => {
+                args.push(format!("--cert-dir={}", dir.display()));
+                args.extend_from_slice(&kubernetes.flags);
+                (kubernetes.apiserver.clone(), args)
+            }
+        }
+    }
+
+    /// The etcd that it stands on, if it does.
+    pub fn etcd(&self) -> Option<&Path> {
+        match self {
+            Contender::Forebay(forebay) => forebay.etcd.as_deref(),
+            Contender::Kubernetes(kubernetes) => Some(&kubernetes.etcd),
         }
     }
 

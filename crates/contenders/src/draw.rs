@@ -1,7 +1,7 @@
 //! Randomness that anybody can draw again: everything that the scenarios write comes from [`SEED`].
 //!
-//! In: words that say what is drawn. Out: the same numbers and texts on every run and machine. Never: a clock, or an order
-//! that matters: each thing has a [`Draw`] of its own.
+//! In: words that say what is drawn. Out: the same numbers and texts on every run and machine. Never: a
+//! clock, or an order that matters: each thing has a [`Draw`] of its own.
 
 use std::fmt::Write as _;
 

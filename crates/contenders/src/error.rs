@@ -31,7 +31,9 @@ pub enum Error {
         #[source]
         cause: std::io::Error,
     },
-    #[error("there is nothing to draw: --svg is for the scenario storm, --curves for curve")]
+    #[error(
+        "there is nothing to draw: --svg is for the scenario storm, --curves for curve, --arrivals for avalanche"
+    )]
     NothingToDraw,
     #[error("certificates: {0}")]
     Pki(String),

@@ -1,7 +1,7 @@
 //! Starts `forebay serve`, on its own store or on an etcd that is started for it.
 //!
-//! In: the binaries and a directory. Out: a ready [`Server`]. Never: a flag beyond the directory, the port and etcd's place, unless a
-//! scenario is about flags; an etcd with other flags than the rival's.
+//! In: the binaries and a directory. Out: a ready [`Instance`]. Never: a flag beyond the directory, the port
+//! and etcd's place, unless a scenario is about flags; an etcd with other flags than the rival's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::ClientConfig;
 
 use crate::contender::{present, shown};
-use crate::server::{Process, RunningEtcd, Server, free_ports};
+use crate::server::{Instance, Process, RunningEtcd, free_ports};
 use crate::{Error, kubernetes, pki};
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Forebay {
         if self.etcd.is_some() { "forebay + etcd" } else { "forebay" }
     }
 
-    pub async fn start(&self, dir: &Path) -> Result<Server, Error> {
+    pub async fn start(&self, dir: &Path) -> Result<Instance, Error> {
         let Some(program) = &self.etcd else { return self.serve(dir, None).await };
         let etcd = kubernetes::start_etcd(program, dir).await?;
         let since = etcd.process.started;
@@ -57,7 +57,7 @@ impl Forebay {
     }
 
     /// Starts it on what is running.
-    pub async fn serve(&self, dir: &Path, etcd: Option<RunningEtcd>) -> Result<Server, Error> {
+    pub async fn serve(&self, dir: &Path, etcd: Option<RunningEtcd>) -> Result<Instance, Error> {
         let [port] = free_ports()?;
         let data = dir.join("data");
         let mut args = args(&data.to_string_lossy(), &port.to_string());
@@ -70,7 +70,7 @@ impl Forebay {
         let kubeconfig = data.join("admin.kubeconfig");
         let (target, ready) = process.ready(process.started, port, || credentials(&kubeconfig)).await?;
         let processes = etcd.map(|etcd| etcd.process).into_iter().chain([process]).collect();
-        Ok(Server { name: self.name(), processes, target, ready, etcd_port })
+        Ok(Instance { name: self.name(), processes, target, ready, etcd_port })
     }
 
     pub fn commands(&self) -> Vec<String> {

@@ -1,15 +1,16 @@
 //! Starts the rival: kube-apiserver on etcd, both at default flags.
 //!
-//! In: the binaries and a directory. Out: a ready [`Server`] of two processes.
-//! Never: a flag that is not needed to start at all, unless a scenario is about flags. Between the two is plain HTTP, which costs them less than the TLS
-//! of a real cluster, and authorization is at its default, AlwaysAllow, which costs them less than RBAC.
+//! In: the binaries and a directory. Out: a ready [`Instance`] of two processes. Never: a flag that is not
+//! needed to start at all, unless a scenario is about flags. Between the two is plain HTTP, which costs them
+//! less than the TLS of a real cluster, and authorization is at its default, AlwaysAllow, which costs them
+//! less than RBAC.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::contender::{present, shown};
-use crate::server::{Process, RunningEtcd, Server, free_ports};
+use crate::server::{Instance, Process, RunningEtcd, free_ports};
 use crate::{Error, pki};
 
 pub const HOW: &str = "build it with `cargo xtask peers`";
@@ -34,14 +35,14 @@ impl Kubernetes {
         Ok(Kubernetes { etcd, apiserver, flags: Vec::new() })
     }
 
-    pub async fn start(&self, dir: &Path) -> Result<Server, Error> {
+    pub async fn start(&self, dir: &Path) -> Result<Instance, Error> {
         let etcd = start_etcd(&self.etcd, dir).await?;
         let since = etcd.process.started;
         Ok(self.serve(dir, etcd).await?.since(since))
     }
 
     /// Starts kube-apiserver on an etcd that is running.
-    pub async fn serve(&self, dir: &Path, etcd: RunningEtcd) -> Result<Server, Error> {
+    pub async fn serve(&self, dir: &Path, etcd: RunningEtcd) -> Result<Instance, Error> {
         let certificates = dir.join("pki");
         if !certificates.exists() {
             fs::create_dir(&certificates).map_err(Error::file("cannot create", &certificates))?;
@@ -56,7 +57,7 @@ impl Kubernetes {
         let (target, ready) =
             apiserver.ready(apiserver.started, port, || pki::credentials(&certificates)).await?;
         let processes = vec![etcd.process, apiserver];
-        Ok(Server { name: "kube-apiserver + etcd", processes, target, ready, etcd_port: Some(etcd.port) })
+        Ok(Instance { name: "kube-apiserver + etcd", processes, target, ready, etcd_port: Some(etcd.port) })
     }
 
     pub fn commands(&self) -> Vec<String> {

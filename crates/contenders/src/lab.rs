@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::client::Protocol;
 use crate::objects::Objects;
+use crate::overload::Overload;
 use crate::static_server::StaticServer;
 
 /// How much a scenario does, and where.
@@ -47,6 +48,8 @@ pub struct Lab {
     pub static_server: Option<StaticServer>,
     /// Names of the rows that the scenario hostile does; without any it does all.
     pub only: Vec<String>,
+    /// How much the scenarios avalanche and fairness do.
+    pub overload: Overload,
     /// Directory that the servers' directories are made in. On the disk that is to be measured.
     pub base: PathBuf,
 }

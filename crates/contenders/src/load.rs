@@ -1,7 +1,7 @@
 //! The load: many clients that create objects, each on its own connection, and what they saw.
 //!
-//! In: a ready server and a number of objects. Out: [`Load`]: rate, latencies, CPU of servers and of the client.
-//! Never: a failure passed over; a run with one has no figures.
+//! In: a ready server and a number of objects. Out: [`Load`]: rate, latencies, CPU of servers and of the
+//! client. Never: a failure passed over; a run with one has no figures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 use crate::contender::Contender;
 use crate::lab::{FreshDir, Lab};
 use crate::objects::Made;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::{Error, pods, proc};
 
 /// What creating the objects took.
@@ -27,7 +27,7 @@ pub struct Load {
     /// Bytes of all bodies sent, and of all objects as they came back last.
     pub sent: usize,
     pub returned: usize,
-    /// CPU time of each process, in the order of `Server::processes`.
+    /// CPU time of each process, in the order of `Instance::processes`.
     pub server_cpu: Vec<Duration>,
     pub client_cpu: Duration,
 }
@@ -53,17 +53,18 @@ pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
     sorted.get(at.saturating_sub(1).min(last)).copied().unwrap_or_default()
 }
 
-/// Starts a server on nothing, with the namespaces made; and its directory, which is to be there as long as it is.
-pub async fn start(lab: &Lab, who: &Contender) -> Result<(FreshDir, Server), Error> {
+/// Starts a server on nothing, with the namespaces made; and its directory, which is to be there as long as
+/// it is.
+pub async fn start(lab: &Lab, who: &Contender) -> Result<(FreshDir, Instance), Error> {
     let dir = lab.fresh_dir()?;
     let server = who.start(dir.path()).await?;
     namespaces(&server).await?;
     Ok((dir, server))
 }
 
-/// Makes the namespaces, and in each the ServiceAccount that kube-apiserver's default admission asks for: there is no
-/// controller manager here that would.
-pub async fn namespaces(server: &Server) -> Result<(), Error> {
+/// Makes the namespaces, and in each the ServiceAccount that kube-apiserver's default admission asks for:
+/// there is no controller manager here that would.
+pub async fn namespaces(server: &Instance) -> Result<(), Error> {
     let mut client = Client::connect(&server.target, Protocol::Http1).await?;
     for index in 0..pods::NAMESPACES {
         let name = pods::namespace(index);
@@ -83,12 +84,24 @@ pub async fn namespaces(server: &Server) -> Result<(), Error> {
 pub enum Depth {
     /// What a create takes; the figures of the load are of just that.
     Created,
-    /// The status too, and what a server adds of managedFields taken away again: what is stored is the same everywhere.
+    /// The status too, and what a server adds of managedFields taken away again: what is stored is the same
+    /// everywhere.
     Whole,
+    /// By three managers, as a pod has them on a cluster: who creates it, who says its status, and who
+    /// annotates it. What a server adds of managedFields stays.
+    Owned,
 }
 
+/// Who says the status of an object that is owned.
+const STATUS_MANAGER: &str = "kubelet";
+/// Who annotates it, and with what.
+const ANNOTATION: (&str, &str) = (
+    "multus",
+    r#"{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/network-status":"[{\"name\":\"pods\",\"default\":true}]"}}}"#,
+);
+
 /// Makes the owners of the objects; their uids, by batch.
-async fn owners(lab: &Lab, server: &Server) -> Result<Vec<String>, Error> {
+async fn owners(lab: &Lab, server: &Instance) -> Result<Vec<String>, Error> {
     let objects = lab.objects;
     if objects.owner(0).is_none() {
         return Ok(vec![String::new(); objects.batches(lab.size)]);
@@ -109,7 +122,7 @@ async fn owners(lab: &Lab, server: &Server) -> Result<Vec<String>, Error> {
 }
 
 /// Creates the objects; their owners are there and the clients are connected before the clock starts.
-pub async fn create(lab: &Lab, server: &Server, depth: Depth) -> Result<Load, Error> {
+pub async fn create(lab: &Lab, server: &Instance, depth: Depth) -> Result<Load, Error> {
     let owners = Arc::new(owners(lab, server).await?);
     let (server_before, client_before) = (server.cpus()?, proc::cpu_self()?);
     let start = Instant::now();
@@ -146,7 +159,7 @@ pub async fn create(lab: &Lab, server: &Server, depth: Depth) -> Result<Load, Er
 }
 
 /// Lets the clients of `lab` do numbered pieces of work, each client one after the other.
-async fn in_turn<T, F, W>(lab: &Lab, server: &Server, pieces: usize, work: F) -> Result<Vec<T>, Error>
+async fn in_turn<T, F, W>(lab: &Lab, server: &Instance, pieces: usize, work: F) -> Result<Vec<T>, Error>
 where
     T: Send + 'static,
     F: Fn(Client, usize) -> W + Send + Sync + 'static,
@@ -182,15 +195,30 @@ async fn create_one(client: &mut Client, made: Made, depth: Depth, tally: &mut T
     let start = Instant::now();
     let mut answer = client.post(&made.path, made.body).await?.expect("create", &[201])?;
     tally.latencies.push(start.elapsed());
-    if depth == Depth::Whole {
-        let path = format!("{}/{}", made.path, made.name);
-        if let Some(status) = made.status {
-            tally.sent += status.len();
-            answer = client.patch(&format!("{path}/status"), status).await?.expect("patch status", &[200])?;
-        }
-        if contains(&answer.body, b"\"managedFields\":[") {
+    let path = format!("{}/{}", made.path, made.name);
+    if let Some(status) = made.status.filter(|_| depth != Depth::Created) {
+        tally.sent += status.len();
+        let path = match depth {
+            Depth::Owned => format!("{path}/status?fieldManager={STATUS_MANAGER}"),
+            Depth::Created | Depth::Whole => format!("{path}/status"),
+        };
+        answer = client.patch(&path, status).await?.expect("patch status", &[200])?;
+    }
+    match depth {
+        Depth::Created => {}
+        Depth::Whole if contains(&answer.body, b"\"managedFields\":[") => {
             let none = Bytes::from_static(br#"{"metadata":{"managedFields":[{}]}}"#);
             answer = client.patch(&path, none).await?.expect("drop managedFields", &[200])?;
+        }
+        Depth::Whole => {}
+        Depth::Owned => {
+            let (manager, annotation) = ANNOTATION;
+            tally.sent += annotation.len();
+            let path = format!("{path}?fieldManager={manager}");
+            answer = client
+                .patch(&path, Bytes::from_static(annotation.as_bytes()))
+                .await?
+                .expect("annotate", &[200])?;
         }
     }
     tally.returned += answer.body.len();
@@ -202,7 +230,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// Counts the objects on the server, in pages of their metadata.
-async fn count(lab: &Lab, target: &Target) -> Result<usize, Error> {
+async fn count(lab: &Lab, target: &RestConfig) -> Result<usize, Error> {
     const ACCEPT: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let mut client = Client::connect(target, Protocol::Http1).await?;
     let mut count = 0;
@@ -223,7 +251,7 @@ async fn count(lab: &Lab, target: &Target) -> Result<usize, Error> {
 }
 
 /// Makes sure that the server has the objects of `lab`, no more and no less.
-pub async fn expect_all(lab: &Lab, target: &Target) -> Result<(), Error> {
+pub async fn expect_all(lab: &Lab, target: &RestConfig) -> Result<(), Error> {
     match count(lab, target).await? {
         found if found == lab.size => Ok(()),
         found => Err(Error::Answer {

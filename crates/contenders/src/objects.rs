@@ -1,7 +1,8 @@
 //! What the server is filled with: pods, or objects of other sizes.
 //!
-//! In: a kind of load, and a number. Out: what to send where. A batch is what one client creates: a workload's pods, or
-//! some objects of another kind. Never: an object that depends on who creates it or when, but for its owner's uid.
+//! In: a kind of load, and a number. Out: what to send where. A batch is what one client creates: a
+//! workload's pods, or some objects of another kind. Never: an object that depends on who creates it or when,
+//! but for its owner's uid.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -114,7 +115,8 @@ impl Objects {
         Some((workload.namespace.clone(), workload.replica_set()))
     }
 
-    /// The objects of a batch that are among the first `size`; `owner` is the uid of what [`Objects::owner`] gave.
+    /// The objects of a batch that are among the first `size`; `owner` is the uid of what [`Objects::owner`]
+    /// gave.
     pub fn batch(self, batch: usize, size: usize, owner: &str) -> Vec<Made> {
         if self == Objects::Pods {
             let workload = Workload::new(batch);

@@ -12,18 +12,20 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
+use rustls::client::Resumption;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore, SupportedCipherSuite};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, SupportedCipherSuite, WantsVerifier};
 
 use crate::Error;
 
 /// The one that clients ask for: every server encrypts alike.
 const CIPHER: SupportedCipherSuite = TLS13_AES_128_GCM_SHA256;
 
-/// Writes `ca.crt`, `server.crt` and `.key` (127.0.0.1), `client.crt` and `.key` (system:masters), `sa.key` and `.pub`.
+/// Writes `ca.crt`, `server.crt` and `.key` (127.0.0.1), `client.crt` and `.key` (system:masters), `sa.key`
+/// and `.pub`.
 pub fn write(dir: &Path) -> Result<(), Error> {
     let ca_key = key()?;
     let mut ca = params("bench-ca", None);
@@ -55,21 +57,39 @@ pub fn credentials(dir: &Path) -> Result<Arc<ClientConfig>, Error> {
     client_config(&read("ca.crt")?, &read("client.crt")?, &read("client.key")?)
 }
 
+/// TLS settings of a client that has no certificate, to servers of which [`write`] wrote the authority into
+/// `dir`. No session is taken up again: each client is a process of its own.
+pub fn anonymous(dir: &Path) -> Result<Arc<ClientConfig>, Error> {
+    let path = dir.join("ca.crt");
+    let roots = roots(&fs::read(&path).map_err(Error::file("cannot read", &path))?)?;
+    let mut config = builder()?.with_root_certificates(roots).with_no_client_auth();
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
 /// TLS settings of a client that trusts `ca` and shows `certificate`; all PEM.
 pub fn client_config(ca: &[u8], certificate: &[u8], key: &[u8]) -> Result<Arc<ClientConfig>, Error> {
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(pki)?;
+    let config = builder()?
+        .with_root_certificates(roots(ca)?)
+        .with_client_auth_cert(chain(certificate)?, key)
+        .map_err(pki)?;
+    Ok(Arc::new(config))
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Error> {
+    let provider = CryptoProvider { cipher_suites: vec![CIPHER], ..ring::default_provider() };
+    ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(pki)
+}
+
+fn roots(ca: &[u8]) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     for root in chain(ca)? {
         roots.add(root).map_err(pki)?;
     }
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(pki)?;
-    let provider = CryptoProvider { cipher_suites: vec![CIPHER], ..ring::default_provider() };
-    let config = ClientConfig::builder_with_provider(Arc::new(provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(pki)?
-        .with_root_certificates(roots)
-        .with_client_auth_cert(chain(certificate)?, key)
-        .map_err(pki)?;
-    Ok(Arc::new(config))
+    Ok(roots)
 }
 
 fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {

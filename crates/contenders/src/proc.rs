@@ -129,8 +129,8 @@ fn kib(status: &str, field: &str) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix(" kB")?.parse().ok())
 }
 
-/// The first `count` of utime, stime, cutime and cstime: the fields from the 14th on, counted behind the program's name,
-/// which may hold anything.
+/// The first `count` of utime, stime, cutime and cstime: the fields from the 14th on, counted behind the
+/// program's name, which may hold anything.
 fn sum_fields(stat: &str, count: usize) -> Option<u64> {
     let behind = &stat[stat.rfind(')')? + 1..];
     let fields: Vec<u64> = behind
@@ -142,7 +142,8 @@ fn sum_fields(stat: &str, count: usize) -> Option<u64> {
     (fields.len() == count).then(|| fields.iter().sum())
 }
 
-/// All but idle and iowait in the `cpu` line: user nice system idle iowait irq softirq steal; guests are in user already.
+/// All but idle and iowait in the `cpu` line: user nice system idle iowait irq softirq steal; guests are in
+/// user already.
 fn busy(stat: &str) -> Option<u64> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
     let ticks: Vec<u64> = fields.map(|field| field.parse().ok()).collect::<Option<_>>()?;

@@ -1,8 +1,8 @@
 //! How well objects compress together: what a cache that keeps them deflated can hope for.
 //!
-//! In: objects in the order of their keys. Out: plain bytes over deflated ones, level 6, in blocks of neighbours. This is
-//! measured on what a server sends, and by no server: it is the same figure for everybody.
-//! Never: a block below or above its size but for the last, and where one object is larger.
+//! In: objects in the order of their keys. Out: plain bytes over deflated ones, level 6, in blocks of
+//! neighbours. This is measured on what a server sends, and by no server: it is the same figure for
+//! everybody. Never: a block below or above its size but for the last, and where one object is larger.
 
 use flate2::{Compress, Compression, FlushCompress};
 

@@ -1,6 +1,6 @@
 //! A running server: its processes, where to reach it, and its end.
 //!
-//! In: commands. Out: [`Server`], ready. One owner; dropping it kills what still runs.
+//! In: commands. Out: [`Instance`], ready. One owner; dropping it kills what still runs.
 //! Never: a process that is not ours; a wait without a limit.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 use crate::{Error, proc};
 
 /// Longest wait for readiness, and for the end after SIGTERM.
@@ -26,11 +26,11 @@ const LOOK_MAX: Duration = Duration::from_secs(5);
 
 /// A server that answered 200 on `/readyz`.
 #[derive(Debug)]
-pub struct Server {
+pub struct Instance {
     pub name: &'static str,
     /// In the order they were started.
     pub processes: Vec<Process>,
-    pub target: Target,
+    pub target: RestConfig,
     /// From the first exec to the first 200 on `/readyz`.
     pub ready: Duration,
     /// Where the first of them is asked, if that is an etcd.
@@ -53,13 +53,13 @@ pub struct Process {
     pub started: Instant,
 }
 
-impl Server {
+impl Instance {
     /// CPU time so far, of each process.
     pub fn cpus(&self) -> Result<Vec<Duration>, Error> {
         self.processes.iter().map(|process| proc::cpu(process.pid())).collect()
     }
 
-    /// CPU time of each process since [`Server::cpus`] said `before`.
+    /// CPU time of each process since [`Instance::cpus`] said `before`.
     pub fn cpu_since(&self, before: &[Duration]) -> Result<Vec<Duration>, Error> {
         Ok(self.cpus()?.iter().zip(before).map(|(now, then)| now.saturating_sub(*then)).collect())
     }
@@ -70,7 +70,7 @@ impl Server {
     }
 
     /// Counts its readiness from `started`, when what it stands on was started.
-    pub fn since(mut self, started: Instant) -> Server {
+    pub fn since(mut self, started: Instant) -> Instance {
         let own = self.processes.last().map_or(started, |process| process.started);
         self.ready += own.saturating_duration_since(started);
         self
@@ -116,6 +116,18 @@ impl Process {
         self.child.id()
     }
 
+    /// Ends it by SIGKILL.
+    pub fn kill(mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Why it is not there any more, if it has ended.
+    pub fn has_ended(&mut self) -> Option<Error> {
+        self.alive().err()
+    }
+
     /// Waits until something accepts on `port`, and makes sure that it is this process.
     pub async fn listening(&mut self, port: u16) -> Result<(), Error> {
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
@@ -131,15 +143,16 @@ impl Process {
 
     /// Waits for the first 200 on `/readyz`, counted from `since`.
     ///
-    /// `tls` is asked once the port accepts, and again until it has an answer: a server may write its certificates late.
+    /// `tls` is asked once the port accepts, and again until it has an answer: a server may write its
+    /// certificates late.
     pub async fn ready(
         &mut self,
         since: Instant,
         port: u16,
         tls: impl Fn() -> Result<Arc<ClientConfig>, Error>,
-    ) -> Result<(Target, Duration), Error> {
+    ) -> Result<(RestConfig, Duration), Error> {
         self.listening(port).await?;
-        let mut client: Option<(Client, Target)> = None;
+        let mut client: Option<(Client, RestConfig)> = None;
         loop {
             let last = match timeout(LOOK_MAX, ready_once(&mut client, port, &tls)).await {
                 Ok(Ok(target)) => return Ok((target, since.elapsed())),
@@ -225,14 +238,14 @@ pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
 
 /// One look at `/readyz`, on the connection of the look before where there is one.
 async fn ready_once(
-    client: &mut Option<(Client, Target)>,
+    client: &mut Option<(Client, RestConfig)>,
     port: u16,
     tls: &impl Fn() -> Result<Arc<ClientConfig>, Error>,
-) -> Result<Target, Error> {
+) -> Result<RestConfig, Error> {
     let (mut open, target) = match client.take() {
         Some(open) => open,
         None => {
-            let target = Target::local(port, tls()?);
+            let target = RestConfig::local(port, tls()?);
             (Client::connect(&target, Protocol::Http1).await?, target)
         }
     };

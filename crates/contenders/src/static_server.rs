@@ -1,13 +1,14 @@
-//! The file server that a LIST is measured beside: Go's own HTTPS server, sending one byte slice (`static/main.go`).
+//! The file server that a LIST is measured beside: Go's own HTTPS server, sending one byte slice
+//! (`static/main.go`).
 //!
-//! In: the program, and how long the slice is. Out: a ready [`Server`]. Never: a difference in TLS: the client asks every
-//! server for the same cipher (`pki`).
+//! In: the program, and how long the slice is. Out: a ready [`Instance`]. Never: a difference in TLS: the
+//! client asks every server for the same cipher (`pki`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::contender::present;
-use crate::server::{Process, Server, free_ports};
+use crate::server::{Instance, Process, free_ports};
 use crate::{Error, pki};
 
 /// Path of the slice.
@@ -29,7 +30,7 @@ impl StaticServer {
     }
 
     /// Starts it on a slice of `bytes`, with its certificates in `dir`.
-    pub async fn start(&self, dir: &Path, bytes: u64) -> Result<Server, Error> {
+    pub async fn start(&self, dir: &Path, bytes: u64) -> Result<Instance, Error> {
         let place = dir.join("static");
         std::fs::create_dir(&place).map_err(Error::file("cannot create", &place))?;
         pki::write(&place)?;
@@ -44,6 +45,6 @@ impl StaticServer {
         let mut process = Process::start("static", Command::new(&self.program).args(args), &log)?;
         let since = process.started;
         let (target, ready) = process.ready(since, port, || pki::credentials(&place)).await?;
-        Ok(Server { name: "static", processes: vec![process], target, ready, etcd_port: None })
+        Ok(Instance { name: "static", processes: vec![process], target, ready, etcd_port: None })
     }
 }

@@ -1,7 +1,8 @@
-//! JSON with gaps: what the replicas of a workload share is written once, and each pod fills in what is its own.
+//! JSON with gaps: what the replicas of a workload share is written once, and each pod fills in what is its
+//! own.
 //!
-//! In: JSON with fields between `«` and `»` in its strings. Out: text with each field filled; a field whose name begins
-//! with `#` loses the quotes around it. Never: a field that means two things in one object.
+//! In: JSON with fields between `«` and `»` in its strings. Out: text with each field filled; a field whose
+//! name begins with `#` loses the quotes around it. Never: a field that means two things in one object.
 
 use serde_json::Value;
 

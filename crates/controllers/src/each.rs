@@ -1,6 +1,7 @@
 //! Several futures at once, a limited number of them.
 //!
-//! They run on the task that asks, so that leaving is drop: nothing goes on behind the back of who started it.
+//! They run on the task that asks, so that leaving is drop: nothing goes on behind the back of who started
+//! it.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,17 +1,21 @@
 //! The controllers that a lone API server needs, each an informer on this very server.
 //!
-//! In: a registry, and which controllers are wanted. Out: tasks that delete, create and patch through the registry's
-//! verbs until shutdown. What they keep can be had again from the store, so that a restart loses nothing. Never: reach
-//! into a cache, speak HTTP, keep a copy of every object.
+//! In: a registry, and which controllers are wanted. Out: tasks that delete, create and patch through the
+//! registry's verbs until shutdown. What they keep can be had again from the store, so that a restart loses
+//! nothing. Never: reach into a cache, speak HTTP, keep a copy of every object.
 
 mod each;
+mod flow_control;
 mod gc;
 mod informers;
 pub mod limits;
 mod meta;
 mod namespaces;
 mod objects;
+mod policy_status;
+mod protection;
 mod queue;
+mod quotas;
 mod root_ca;
 mod run;
 mod selection;
@@ -22,22 +26,23 @@ use std::sync::Arc;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 
+pub use flow_control::follow_flow_control;
 pub use selection::{Controller, Selection, UnknownController};
 
-/// From the authorities that are published to those that are to be, in PEM. What it returns for what it returned is the same, or
-/// servers that share a store would go on writing for ever.
+/// From the authorities that are published to those that are to be, in PEM. What it returns for what it
+/// returned is the same, or servers that share a store would go on writing for ever.
 pub type RootCa = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// What the controllers are started with.
 #[derive(Clone)]
-pub struct Config {
+pub struct ControllerConfig {
     pub selection: Selection,
     /// The authorities of the serving certificate, as `kube-root-ca.crt` shows them.
     pub root_ca: RootCa,
 }
 
 /// Starts the controllers that are wanted. Returns at once; they end with `tasks`.
-pub fn start(config: &Config, registry: &Registry, random: Random, tasks: &Tasks) {
+pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tasks: &Tasks) {
     let random = Arc::new(random);
     for controller in Controller::ALL {
         if !config.selection.has(controller) {
@@ -53,12 +58,31 @@ pub fn start(config: &Config, registry: &Registry, random: Random, tasks: &Tasks
                 tasks.spawn(controller.name(), gc::run(registry, random));
             }
             Controller::ServiceAccount => {
-                let accounts = service_accounts::ServiceAccounts::new(registry.clone());
+                let accounts = service_accounts::ServiceAccountsController::new(registry.clone());
                 tasks.spawn(controller.name(), run::run(accounts, registry, random));
             }
             Controller::RootCaPublisher => {
                 let publisher = root_ca::Publisher::new(registry.clone(), config.root_ca.clone());
                 tasks.spawn(controller.name(), run::run(publisher, registry, random));
+            }
+            Controller::ClaimProtection => {
+                let claims = protection::ClaimProtection(registry.clone());
+                tasks.spawn(controller.name(), run::run(claims, registry, random));
+            }
+            Controller::VolumeProtection => {
+                let volumes = protection::VolumeProtection(registry.clone());
+                tasks.spawn(controller.name(), run::run(volumes, registry, random));
+            }
+            Controller::ClassProtection => {
+                let classes = protection::ClassProtection(registry.clone());
+                tasks.spawn(controller.name(), run::run(classes, registry, random));
+            }
+            Controller::ResourceQuota => {
+                tasks.spawn(controller.name(), quotas::run(registry, random));
+            }
+            Controller::PolicyStatus => {
+                let checker = policy_status::PolicyStatus::new(registry.clone());
+                tasks.spawn(controller.name(), run::run(checker, registry, random));
             }
         }
     }

@@ -33,8 +33,8 @@ pub const ORPHAN: &str = "orphan";
 pub const FOREGROUND: &str = "foregroundDeletion";
 
 impl Meta {
-    /// What `object` says of itself. A stored object was checked when it was written; one that cannot be read says
-    /// nothing, and so is left alone.
+    /// What `object` says of itself. A stored object was checked when it was written; one that cannot be read
+    /// says nothing, and so is left alone.
     pub fn of(object: &Object) -> Meta {
         serde_json::from_slice(&object.metadata()).unwrap_or_else(|error| {
             tracing::warn!(key = %object.key(), %error, "unreadable metadata");

@@ -1,8 +1,8 @@
 //! Ends namespaces: deletes what is in them, waits until it is gone, and then lets go of them.
 //!
-//! In: namespaces that are being deleted. Out: deletes in each resource that has objects there, conditions that say what
-//! is in the way, and in the end `spec.finalizers` without `kubernetes`. Keeps nothing: each look begins with what is
-//! there, so that a restart goes on where it was.
+//! In: namespaces that are being deleted. Out: deletes in each resource that has objects there, conditions
+//! that say what is in the way, and in the end `spec.finalizers` without `kubernetes`. Keeps nothing: each
+//! look begins with what is there, so that a restart goes on where it was.
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/namespace`.
 
@@ -11,7 +11,7 @@ mod content;
 
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
-use forebay_registry::request::Target;
+use forebay_catalog::Target;
 use forebay_registry::{Informer, Notice, Registry};
 use forebay_rt::{Duration, Instant};
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ async fn tell(
     mut namespace: Value,
     content: &Content,
 ) -> Result<Value, Status> {
-    let now = registry.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let now = registry.now_rfc3339();
     let changed = conditions::update(&mut namespace["status"], content, &now);
     if namespace["status"]["phase"] == "Terminating" && !changed {
         return Ok(namespace);
@@ -133,9 +133,9 @@ async fn finalize(registry: &Registry, target: &Target, mut namespace: Value) ->
 
 #[cfg(test)]
 mod tests {
+    use forebay_api::Body;
     use forebay_apimachinery::options::{CreateOptions, DeleteOptions};
     use forebay_embedded::{Engine, Options};
-    use forebay_registry::request::Body;
     use forebay_registry::{Config, History};
     use forebay_rt::{Clock, Random, Tasks};
 

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use forebay_api::{Body, PatchKind};
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
+use forebay_catalog::Target;
 use forebay_object::Object;
 use forebay_registry::Registry;
-use forebay_registry::request::{Body, PatchKind, Target};
 use serde_json::Value;
 
 use crate::limits;
 use crate::meta::Meta;
+
+/// What the controllers are called where they write.
+const MANAGER: &str = "kube-controller-manager";
 
 /// A built-in resource.
 ///
@@ -30,14 +34,7 @@ pub fn built_in(
 /// The collection of `served`, in `namespace` where it has namespaces.
 pub fn collection(served: &Arc<Served>, namespace: Option<&str>) -> Target {
     let namespace = namespace.filter(|_| served.namespaced).map(str::to_string);
-    Target {
-        served: served.clone(),
-        namespace,
-        name: None,
-        subresource: None,
-        caller: None,
-        lease: Lease::of_server(),
-    }
+    Target::of_server(served.clone(), namespace, None)
 }
 
 /// One object of `served`.
@@ -62,7 +59,8 @@ pub async fn find(registry: &Registry, target: &Target) -> Result<Option<Arc<Obj
 /// # Errors
 /// As [`Registry::create`].
 pub async fn create(registry: &Registry, collection: &Target, value: Value) -> Result<(), Status> {
-    registry.create(collection, &Body::Value(value), &CreateOptions::default()).await.map(drop)
+    let options = CreateOptions { field_manager: MANAGER.to_owned(), ..CreateOptions::default() };
+    registry.create(collection, &Body::Value(value), &options).await.map(drop)
 }
 
 /// Replaces an object, or a subresource of it.
@@ -70,7 +68,8 @@ pub async fn create(registry: &Registry, collection: &Target, value: Value) -> R
 /// # Errors
 /// As [`Registry::update`].
 pub async fn update(registry: &Registry, target: &Target, value: Value) -> Result<(), Status> {
-    registry.update(target, &Body::Value(value), &UpdateOptions::default()).await.map(drop)
+    let options = UpdateOptions { field_manager: MANAGER.to_owned(), ..UpdateOptions::default() };
+    registry.update(target, &Body::Value(value), &options).await.map(drop)
 }
 
 /// Deletes an object; one that is gone is as good as deleted.
@@ -84,8 +83,9 @@ pub async fn delete(registry: &Registry, target: &Target, options: &DeleteOption
     }
 }
 
-/// Merges into the object with `uid` at `target` what `change` makes of its metadata, on exactly the state that it was
-/// made of. `None` changes nothing. An object that is gone, or another one by now, needs no change.
+/// Merges into the object with `uid` at `target` what `change` makes of its metadata, on exactly the state
+/// that it was made of. `None` changes nothing. An object that is gone, or another one by now, needs no
+/// change.
 ///
 /// # Errors
 /// As [`Registry::patch`]; a conflict when others were faster each time.
@@ -105,7 +105,7 @@ pub async fn change_metadata(
         let Some(mut changed) = change(&metadata) else { return Ok(()) };
         changed["resourceVersion"] = metadata["resourceVersion"].clone();
         let patch = serde_json::json!({ "metadata": changed }).to_string();
-        let options = PatchOptions::default();
+        let options = PatchOptions { field_manager: MANAGER.to_owned(), ..PatchOptions::default() };
         match registry.patch(target, PatchKind::Merge, patch.as_bytes(), &options).await {
             Err(status) if status.reason == Reason::NotFound => return Ok(()),
             Err(status) if status.reason == Reason::Conflict && attempt < limits::CONFLICTS_MAX => {

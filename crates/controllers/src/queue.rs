@@ -1,7 +1,8 @@
-//! Keys that there is work for: each once, however often it is added; none twice at a time; later when it failed.
+//! Keys that there is work for: each once, however often it is added; none twice at a time; later when it
+//! failed.
 //!
-//! In: keys, and the verdicts on them. Out: the key to work on next. Owned by one controller's task; asks nobody for the
-//! time. Holds at most one entry a key, so that its bound is the number of objects.
+//! In: keys, and the verdicts on them. Out: the key to work on next. Owned by one controller's task; asks
+//! nobody for the time. Holds at most one entry a key, so that its bound is the number of objects.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;

@@ -1,8 +1,9 @@
-//! Sees to it that each namespace has the ConfigMap `kube-root-ca.crt`, with the authorities that clients of this cluster
-//! are to trust.
+//! Sees to it that each namespace has the ConfigMap `kube-root-ca.crt`, with the authorities that clients of
+//! this cluster are to trust.
 //!
-//! Servers that share a store may have authorities of their own, and a client is led to any of them: each adds its own to what
-//! the map of kube-system has, where only administrators write, and that is what the maps of all namespaces are to have.
+//! Servers that share a store may have authorities of their own, and a client is led to any of them: each
+//! adds its own to what the map of kube-system has, where only administrators write, and that is what the
+//! maps of all namespaces are to have.
 //!
 //! In: namespaces, and the maps of that name. Out: creates and updates. Keeps the namespaces' names.
 //!

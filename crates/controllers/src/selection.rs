@@ -7,6 +7,11 @@ pub enum Controller {
     GarbageCollector,
     ServiceAccount,
     RootCaPublisher,
+    PolicyStatus,
+    ResourceQuota,
+    ClaimProtection,
+    VolumeProtection,
+    ClassProtection,
 }
 
 /// Which controllers are wanted. None by default.
@@ -21,11 +26,16 @@ pub struct UnknownController {
 }
 
 impl Controller {
-    pub const ALL: [Controller; 4] = [
+    pub const ALL: [Controller; 9] = [
         Controller::Namespace,
         Controller::GarbageCollector,
         Controller::ServiceAccount,
         Controller::RootCaPublisher,
+        Controller::PolicyStatus,
+        Controller::ResourceQuota,
+        Controller::ClaimProtection,
+        Controller::VolumeProtection,
+        Controller::ClassProtection,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -34,13 +44,18 @@ impl Controller {
             Controller::GarbageCollector => "garbage-collector-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
+            Controller::PolicyStatus => "validatingadmissionpolicy-status-controller",
+            Controller::ResourceQuota => "resourcequota-controller",
+            Controller::ClaimProtection => "persistentvolumeclaim-protection-controller",
+            Controller::VolumeProtection => "persistentvolume-protection-controller",
+            Controller::ClassProtection => "volumeattributesclass-protection-controller",
         }
     }
 }
 
 impl Selection {
-    /// Reads `foo` (this one), `-foo` (not this one) and `*` (every one that is not named). What is named first counts;
-    /// no names at all are no controllers.
+    /// Reads `foo` (this one), `-foo` (not this one) and `*` (every one that is not named). What is named
+    /// first counts; no names at all are no controllers.
     ///
     /// # Errors
     /// A name that there is not.
@@ -90,11 +105,48 @@ mod tests {
     #[test]
     fn names_are_read_as_kube_controller_manager_reads_them() {
         for (names, want) in [
-            ("*", &["namespace", "garbage", "serviceaccount", "root"][..]),
+            (
+                "*",
+                &[
+                    "namespace",
+                    "garbage",
+                    "serviceaccount",
+                    "root",
+                    "validatingadmissionpolicy",
+                    "resourcequota",
+                    "persistentvolumeclaim",
+                    "persistentvolume",
+                    "volumeattributesclass",
+                ][..],
+            ),
             ("", &[]),
             ("-*", &[]),
-            ("*,-garbage-collector-controller", &["namespace", "serviceaccount", "root"]),
-            ("-namespace-controller,*", &["garbage", "serviceaccount", "root"]),
+            (
+                "*,-garbage-collector-controller",
+                &[
+                    "namespace",
+                    "serviceaccount",
+                    "root",
+                    "validatingadmissionpolicy",
+                    "resourcequota",
+                    "persistentvolumeclaim",
+                    "persistentvolume",
+                    "volumeattributesclass",
+                ],
+            ),
+            (
+                "-namespace-controller,*",
+                &[
+                    "garbage",
+                    "serviceaccount",
+                    "root",
+                    "validatingadmissionpolicy",
+                    "resourcequota",
+                    "persistentvolumeclaim",
+                    "persistentvolume",
+                    "volumeattributesclass",
+                ],
+            ),
             ("namespace-controller", &["namespace"]),
             ("-namespace-controller", &[]),
             ("namespace-controller,-namespace-controller", &["namespace"]),
@@ -108,9 +160,6 @@ mod tests {
     fn an_unknown_name_is_refused_and_the_known_ones_are_told() {
         let error = selected("*,-deployment-controller").expect_err("unknown");
         assert!(error.starts_with("\"deployment-controller\" is not a controller"), "{error}");
-        assert!(
-            error.ends_with("serviceaccount-controller, root-ca-certificate-publisher-controller"),
-            "{error}"
-        );
+        assert!(error.ends_with("volumeattributesclass-protection-controller"), "{error}");
     }
 }

@@ -18,17 +18,17 @@ use crate::run::Named;
 const NAME: &str = "default";
 
 /// The controller.
-pub struct ServiceAccounts {
+pub struct ServiceAccountsController {
     registry: Registry,
 }
 
-impl ServiceAccounts {
-    pub fn new(registry: Registry) -> ServiceAccounts {
-        ServiceAccounts { registry }
+impl ServiceAccountsController {
+    pub fn new(registry: Registry) -> ServiceAccountsController {
+        ServiceAccountsController { registry }
     }
 }
 
-impl Named for ServiceAccounts {
+impl Named for ServiceAccountsController {
     const NAME: &'static str = crate::Controller::ServiceAccount.name();
 
     fn informers(&self) -> Result<Vec<Informer>, Status> {

@@ -5,7 +5,7 @@ mod world;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_controllers::{Config, RootCa, Selection};
+use forebay_controllers::{ControllerConfig, RootCa, Selection};
 use forebay_rt::{Random, Tasks};
 use serde_json::{Value, json};
 use world::{CA, World, held, map, namespace};
@@ -99,7 +99,7 @@ async fn authorities_of_several_servers_are_published_together_and_then_left_alo
             false => format!("{published}{own}"),
         });
         let selection = Selection::parse(["root-ca-certificate-publisher-controller"]).expect("known");
-        let config = Config { selection, root_ca };
+        let config = ControllerConfig { selection, root_ca };
         forebay_controllers::start(&config, &world.registry, Random::system(), &tasks);
     }
     let path = |namespace: &str| format!("@v1/configmaps/{namespace}/kube-root-ca.crt");

@@ -1,4 +1,5 @@
-//! The garbage collector on a registry in memory: the cases of upstream's integration and e2e tests, and restarts.
+//! The garbage collector on a registry in memory: the cases of upstream's integration and e2e tests, and
+//! restarts.
 
 mod world;
 
@@ -234,8 +235,8 @@ async fn what_cannot_be_owned_from_there_holds_no_owner_in_the_foreground() {
     const ELSEWHERE: &str = "@v1/configmaps/kube-system";
     let world = World::with(GC).await.with_widgets().await;
     let first = owner(&world, "owner").await;
-    // From another namespace, where whoever made it need not have a right to the owner's: one that does not go, and one of which
-    // nobody can say whether it has another owner.
+    // From another namespace, where whoever made it need not have a right to the owner's: one that does not
+    // go, and one of which nobody can say whether it has another owner.
     let stays = held(with_owners(map("stays"), &[blocking(&first)]), "example.io/hold");
     world.create(ELSEWHERE, stays).await;
     let unserved = json!({ "apiVersion": "example.io/v9", "kind": "Unserved", "name": "u", "uid": "u" });

@@ -1,5 +1,6 @@
-//! How small a file of objects becomes, and how fast, beside zlib-rs (as flate2): blocks of 64 objects or 64 KB, as the cache makes
-//! them. `kubectl get pods -A -o json | jq -c '.items[]' > FILE`, then `cargo run --release -p forebay-deflate --example speed FILE`.
+//! How small a file of objects becomes, and how fast, beside zlib-rs (as flate2): blocks of 64 objects or 64
+//! KB, as the cache makes them. `kubectl get pods -A -o json | jq -c '.items[]' > FILE`, then
+//! `cargo run --release -p forebay-deflate --example speed FILE`.
 
 #![allow(
     clippy::disallowed_methods,

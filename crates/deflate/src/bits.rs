@@ -15,14 +15,15 @@ impl Bits<'_> {
         Bits { into, at: 0, held: 0, count: 0 }
     }
 
-    /// Nothing if so many more bits do not fit. A word is written at a time, so eight bytes must be left behind them.
+    /// Nothing if so many more bits do not fit. A word is written at a time, so eight bytes must be left
+    /// behind them.
     pub(crate) fn room_for(&self, bits: usize) -> Option<()> {
         let end = self.at + (self.count as usize + bits).div_ceil(8) + size_of::<u64>();
         (end <= self.into.len()).then_some(())
     }
 
-    /// Adds bits to those that are held, 63 with them at most: seven are left by a flush, and three codes of 15, or the two of a
-    /// repetition with their extra bits, may follow it.
+    /// Adds bits to those that are held, 63 with them at most: seven are left by a flush, and three codes of
+    /// 15, or the two of a repetition with their extra bits, may follow it.
     ///
     /// - `bits`: none above `count`.
     #[inline(always)]

@@ -1,7 +1,8 @@
 //! Prefix codes: few bits for what comes often.
 //!
-//! In: how often each symbol comes. Out: a code in the canonical order of RFC 1951, 3.2.2, of at most so many bits a symbol, and
-//! the form in which a block says its codes. Never: a code that leaves bits without a meaning, which some readers refuse.
+//! In: how often each symbol comes. Out: a code in the canonical order of RFC 1951, 3.2.2, of at most so many
+//! bits a symbol, and the form in which a block says its codes. Never: a code that leaves bits without a
+//! meaning, which some readers refuse.
 
 use crate::bits::Bits;
 use crate::tables::{CODE_ORDER, DISTANCES, LITERALS};
@@ -24,7 +25,8 @@ struct Symbol {
 }
 
 impl<const N: usize> Code<N> {
-    /// A code for symbols that come so often, none of them longer than `limit` bits: the shortest, but for what the limit costs.
+    /// A code for symbols that come so often, none of them longer than `limit` bits: the shortest, but for
+    /// what the limit costs.
     pub(crate) fn of(counts: &[u32; N], limit: usize) -> Code<N> {
         let lengths = lengths(counts, limit);
         let mut next = [0u16; 16];
@@ -148,8 +150,8 @@ fn push_run(length: u8, mut count: usize, runs: &mut Vec<(u8, u8)>) {
     runs.extend(std::iter::repeat_n((length, 0), count));
 }
 
-/// The lengths of that code, as Huffman's algorithm finds them with two queues; one that comes out
-/// longer is shortened at the cost of another that is shorter than the limit. Two symbols have a code at least.
+/// The lengths of that code, as Huffman's algorithm finds them with two queues; one that comes out longer is
+/// shortened at the cost of another that is shorter than the limit. Two symbols have a code at least.
 fn lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
     // What comes least first.
     let mut leaves: Vec<(u32, u16)> = Vec::with_capacity(N);
@@ -162,7 +164,8 @@ fn lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
         }
     }
     leaves.sort_unstable();
-    // Of each node, leaves first, then those that join two: how often it comes, then whose it is, then how deep it lies.
+    // Of each node, leaves first, then those that join two: how often it comes, then whose it is, then how
+    // deep it lies.
     let mut nodes: Vec<u32> = Vec::with_capacity(2 * leaves.len());
     nodes.extend(leaves.iter().map(|(count, _)| count));
     let mut parents = vec![0; 2 * leaves.len() - 1];

@@ -1,12 +1,13 @@
 //! Makes texts that repeat themselves smaller, as deflate (RFC 1951).
 //!
-//! In: a text, such as some objects of one kind beside each other. Out: deflated blocks that any reader of the format takes,
-//! ended as zlib's sync flush ends them: at a whole byte, the last block not said to be the last, so that more may follow.
-//! Never: a checksum, a header, or more bytes than there is room for.
+//! In: a text, such as some objects of one kind beside each other. Out: deflated blocks that any reader of
+//! the format takes, ended as zlib's sync flush ends them: at a whole byte, the last block not said to be the
+//! last, so that more may follow. Never: a checksum, a header, or more bytes than there is room for.
 //!
-//! What it is for: texts of about 64 KB that any number of readers inflate, each made once. Such objects differ in a few
-//! values and are otherwise alike in the same places, so what follows a difference is looked for at the distance that held
-//! before it first ([`repeats`]). ADR 39 has what that gains over a general library.
+//! What it is for: texts of about 64 KB that any number of readers inflate, each made once. Such objects
+//! differ in a few values and are otherwise alike in the same places, so what follows a difference is looked
+//! for at the distance that held before it first ([`repeats`]). ADR 39 has what that gains over a general
+//! library.
 
 mod bits;
 mod code;
@@ -26,13 +27,15 @@ use tables::{
     length_symbol,
 };
 
-/// Text of one deflated block: its bytes have one code, so more of it is coded less well, and less of it needs more codes.
+/// Text of one deflated block: its bytes have one code, so more of it is coded less well, and less of it
+/// needs more codes.
 const BLOCK_BYTES: usize = 128 << 10;
 
 /// What a flush ends with: an empty stored block's lengths.
 const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Deflates texts. Keeps its memory between them: 64 KB, six bytes for each repetition of a block, and the most room that it was given.
+/// Deflates texts. Keeps its memory between them: 64 KB, six bytes for each repetition of a block, and the
+/// most room that it was given.
 #[derive(Default)]
 pub struct Deflate {
     repeats: Repeats,

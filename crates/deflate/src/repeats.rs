@@ -1,12 +1,12 @@
 //! Finds what of a text was there before.
 //!
-//! In: a text. Out: steps: so many bytes as they are, then so many that are the same as those so far back. Never: a step whose
-//! bytes are not the same; a search that takes longer because it was in vain.
+//! In: a text. Out: steps: so many bytes as they are, then so many that are the same as those so far back.
+//! Never: a step whose bytes are not the same; a search that takes longer because it was in vain.
 //!
-//! At each place three are asked, and the first that holds for long ends the search: the last two distances, from the next
-//! byte on, because where objects differ in a value they are alike again behind it, as far apart as before; where the
-//! next eight bytes were last; and where the next five were. A place is remembered by a hash, with some of its bits, so that
-//! the text is looked at only where it is likely the same.
+//! At each place three are asked, and the first that holds for long ends the search: the last two distances,
+//! from the next byte on, because where objects differ in a value they are alike again behind it, as far
+//! apart as before; where the next eight bytes were last; and where the next five were. A place is remembered
+//! by a hash, with some of its bits, so that the text is looked at only where it is likely the same.
 
 use crate::tables::{DISTANCE_MAX, LENGTH_MAX};
 
@@ -42,7 +42,8 @@ const LEAST: usize = 4;
 /// A repetition at a distance known before that is so long is taken without a search for a longer one.
 const LONG_ENOUGH: usize = 16;
 
-/// Each so many places without a repetition, one more is passed over at each step: digits by chance are not worth all of it.
+/// Each so many places without a repetition, one more is passed over at each step: digits by chance are not
+/// worth all of it.
 const PATIENCE: usize = 32;
 
 /// Most places that are passed over at once: behind what is chance something may repeat.
@@ -195,8 +196,9 @@ pub(crate) fn push(mut literals: usize, mut length: usize, distance: usize, step
 const PLACES_BITS: u32 = 13;
 const PLACES: usize = 1 << PLACES_BITS;
 
-/// Where each hash was last: the low half of an entry is a place's, the high half bits of the hash that chose among the entries
-/// no more. A text that is longer than a half can say is no matter: who is farther away than a distance is not asked.
+/// Where each hash was last: the low half of an entry is a place's, the high half bits of the hash that chose
+/// among the entries no more. A text that is longer than a half can say is no matter: who is farther away
+/// than a distance is not asked.
 struct Places([u32; PLACES]);
 
 impl Places {

@@ -1,6 +1,7 @@
 //! What readers of the format make of it, whatever the text.
 //!
-//! In: texts of a seed. Out: that two readers have them back, that they are as small as they ought to be. Never: another text.
+//! In: texts of a seed. Out: that two readers have them back, that they are as small as they ought to be.
+//! Never: another text.
 
 use std::io::Read;
 
@@ -71,7 +72,8 @@ fn every_reader_gets_the_text_back() {
     }
 }
 
-/// Counts that grow as fast as each is the two before it together: without a limit the codes have as many bits as there are of them.
+/// Counts that grow as fast as each is the two before it together: without a limit the codes have as many
+/// bits as there are of them.
 #[test]
 fn codes_are_never_longer_than_the_format_has_them() {
     let mut counts = [0; LITERALS];
@@ -107,7 +109,8 @@ fn codes_are_never_longer_than_the_format_has_them() {
     assert_eq!(inflated(&into[..len], text.len()), text);
 }
 
-/// Of one deflated block, and of three: all there is room for is used, and not a byte more is asked for than words take.
+/// Of one deflated block, and of three: all there is room for is used, and not a byte more is asked for than
+/// words take.
 #[test]
 fn what_has_no_room_is_not_written() {
     let random = Random::seeded(5);

@@ -1,8 +1,8 @@
 //! `/healthz`, `/livez`, `/readyz`: the checks, all or one by one, in kube-apiserver's text.
 //!
-//! In: checks from whoever has something to say. Out: text and whether all is well. Nobody without credentials is told
-//! why a check failed: kube-apiserver tells whoever may get `/livez/etcd`, which there is a right of its own, and here open to
-//! everyone.
+//! In: checks from whoever has something to say. Out: text and whether all is well. Nobody without
+//! credentials is told why a check failed: kube-apiserver tells whoever may get `/livez/etcd`, which there is
+//! a right of its own, and here open to everyone.
 //!
 //! Source: apiserver v1.36.3 `server/healthz/healthz.go`.
 

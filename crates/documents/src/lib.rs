@@ -1,12 +1,16 @@
 //! What describes a server, as bytes with their content type: discovery, OpenAPI, health, metrics, version.
 //!
-//! In: what is served, and what the rooms of a server say of themselves. Out: documents, whole or as they are kept. Never: a
-//! request, a header, a code; who may read what.
+//! In: what is served, and what the rooms of a server say of themselves. Out: documents, whole or as they are
+//! kept. Never: a request, a header, a code; who may read what.
 
 pub mod discovery;
 pub mod health;
 pub mod metrics;
 pub mod openapi;
+
+/// What the tests describe: the built-in resources.
 #[cfg(test)]
-mod testing;
+fn built_ins() -> forebay_catalog::Catalog {
+    forebay_catalog::table::without_stores(forebay_strategy::convert::of)
+}
 pub mod version;

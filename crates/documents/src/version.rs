@@ -4,7 +4,7 @@ use serde_json::json;
 
 /// What `/version` says.
 #[derive(Clone, Debug)]
-pub struct Version {
+pub struct VersionInfo {
     /// The Kubernetes release whose API is served: `v1.36.3`.
     pub kubernetes: String,
     /// This program's own: `0.1.0`.
@@ -17,7 +17,7 @@ pub struct Version {
 }
 
 /// The document, indented, as kube-apiserver has it.
-pub fn document(version: &Version) -> Vec<u8> {
+pub fn document(version: &VersionInfo) -> Vec<u8> {
     let number = |place: usize| {
         let number = version.kubernetes.trim_start_matches('v').split('.').nth(place).unwrap_or("0");
         number.chars().take_while(char::is_ascii_digit).collect::<String>()
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn it_says_what_it_is_and_what_it_is_like() {
-        let version = Version {
+        let version = VersionInfo {
             kubernetes: "v1.36.3".into(),
             forebay: "0.1.0".into(),
             git_commit: "abc".into(),

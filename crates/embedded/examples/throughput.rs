@@ -1,7 +1,8 @@
-//! Durable puts a second for 1, 16 and 64 writers with 1.5 KB values, beside a bare loop of append and fdatasync; then
-//! how long opening takes, and how large the file is after churn.
+//! Durable puts a second for 1, 16 and 64 writers with 1.5 KB values, beside a bare loop of append and
+//! fdatasync; then how long opening takes, and how large the file is after churn.
 //!
-//! `cargo run --release --package forebay-embedded --example throughput -- DIR`; DIR must be on the disk to measure.
+//! `cargo run --release --package forebay-embedded --example throughput -- DIR`; DIR must be on the disk to
+//! measure.
 
 #![allow(clippy::disallowed_methods, reason = "an example measures with the machine's clock")]
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_apimachinery::Key;
-use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+use forebay_backend::{Backend, Expect, Op, Txn, TxnResponse};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Random};
 
@@ -72,8 +73,8 @@ fn value(random: &Random, len: usize) -> Bytes {
 async fn put(store: &Engine, key: Key, expect: Expect, value: Bytes) -> Expect {
     let txn = Txn { key, expect, op: Op::Put { value, ttl: None } };
     match Backend::commit(store, txn).await.expect("works") {
-        Outcome::Committed(revision) => Expect::At(revision),
-        Outcome::Conflict(there) => panic!("conflict with {:?}", there.map(|there| there.revision)),
+        TxnResponse::Committed(revision) => Expect::At(revision),
+        TxnResponse::Conflict(there) => panic!("conflict with {:?}", there.map(|there| there.revision)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The history that a feed is given before its log begins: rows of a prefix, page by page, in revision order.
 //!
-//! In: the index, rows. Out: changes. A page waits for the disk: whoever takes from a feed that begins with history does
-//! so where that is allowed.
+//! In: the index, rows. Out: changes. A page waits for the disk: whoever takes from a feed that begins with
+//! history does so where that is allowed.
 
 use std::sync::Arc;
 
@@ -80,7 +80,8 @@ impl Backlog for History {
     fn page(&mut self) -> Result<Vec<Change>, FeedError> {
         let Some(next) = self.revisions.last().copied() else { return Ok(Vec::new()) };
         let rows = self.shared.view().rows.clone().ok_or(FeedError::Closed)?;
-        // `rows` has all that was kept when it was taken, so only what was given up before that can be missing.
+        // `rows` has all that was kept when it was taken, so only what was given up before that can be
+        // missing.
         still_kept(&self.shared, next - 1)?;
         self.read(&rows).map_err(|error| FeedError::Failed { cause: error.to_string() })
     }

@@ -1,20 +1,20 @@
 //! One batch: what became of each waiting transaction, and the rows to write. Pure: no IO, no clock.
 //!
-//! In: transactions in order, the index. Out: rows and changes at their revisions; replies, each with what it must wait
-//! for. A transaction is compared against the index and what came before it in the batch.
+//! In: transactions in order, the index. Out: rows and changes at their revisions; replies, each with what it
+//! must wait for. A transaction is compared against the index and what came before it in the batch.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Expect, Outcome, TxnError, Versioned};
+use forebay_backend::{Expect, TxnError, TxnResponse, Versioned};
 use tokio::sync::oneshot;
 
 use crate::index::Index;
 use crate::queue::{Waiting, WaitingPut};
 use crate::row::{self, NewChange, NewPut};
 
-pub(crate) type Reply = oneshot::Sender<Result<Outcome, TxnError>>;
+pub(crate) type Reply = oneshot::Sender<Result<TxnResponse, TxnError>>;
 
 /// A refusal that may be answered at once: nothing of this batch led to it.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Batch {
     pub(crate) rows: Vec<(u64, Vec<u8>)>,
     /// (revision, change), in the order of the rows.
     pub(crate) changes: Vec<(u64, NewChange)>,
-    pub(crate) replies: Vec<(Reply, Outcome)>,
+    pub(crate) replies: Vec<(Reply, TxnResponse)>,
     pub(crate) refusals: Vec<Refusal>,
     // key -> its newest change in `changes`
     newest: HashMap<Key, usize>,
@@ -76,10 +76,10 @@ impl Batch {
         };
         if holds {
             self.write(vec![NewChange { key, put: put.map(|put| new_put(put, now_ms)) }]);
-            self.replies.push((reply, Outcome::Committed(Revision::from_log(self.revision))));
+            self.replies.push((reply, TxnResponse::Committed(Revision::from_log(self.revision))));
         } else if let Some((revision, change)) = pending {
             let there = change.put.as_ref().map(|put| versioned(*revision, put.value.clone()));
-            self.replies.push((reply, Outcome::Conflict(there)));
+            self.replies.push((reply, TxnResponse::Conflict(there)));
         } else {
             self.refusals.push(Refusal { key, revision: current, reply });
         }

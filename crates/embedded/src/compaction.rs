@@ -1,10 +1,11 @@
 //! Which history is given up, and what that leaves to delete. The writer thread owns it.
 //!
-//! Marks say when a revision was current. What was superseded, or deleted, at or before the newest mark that is older
-//! than the history to keep is given up at once (`compacted`), and deleted from disk slice by slice (`swept`).
+//! Marks say when a revision was current. What was superseded, or deleted, at or before the newest mark that
+//! is older than the history to keep is given up at once (`compacted`), and deleted from disk slice by slice
+//! (`swept`).
 //!
-//! In: the clock, the rows since the last slice, the index. Out: how far history is given up, and slices: the dead
-//! changes and how far they were looked for.
+//! In: the clock, the rows since the last slice, the index. Out: how far history is given up, and slices: the
+//! dead changes and how far they were looked for.
 
 use std::collections::VecDeque;
 
@@ -108,8 +109,8 @@ impl Compaction {
         give_up.into_iter().chain(mark).min()
     }
 
-    /// What the next slice deletes: of each change between `swept` and `compacted`, what it superseded, and the change
-    /// itself if it is a delete.
+    /// What the next slice deletes: of each change between `swept` and `compacted`, what it superseded, and
+    /// the change itself if it is a delete.
     pub(crate) fn slice(&self, rows: &Rows, index: &Index, budget: Budget) -> Result<Slice, StoreError> {
         let (mut dead, mut looked, mut bytes) = (Vec::new(), 0, 0);
         for entry in rows.range_owned(self.swept + 1..=self.compacted)? {

@@ -1,12 +1,14 @@
-//! Gives space back: copies what is kept into a new file, slice by slice while writers go on, and puts that in the
-//! place of the old one.
+//! Gives space back: copies what is kept into a new file, slice by slice while writers go on, and puts that
+//! in the place of the old one.
 //!
-//! redb uses the pages again that it freed, but they stay in the file, and its own compaction needs the database for
-//! itself for as long as it takes. Rows are written once and in revision order, so a copy is simple: what was copied
-//! changes only by deletes, which are repeated in the copy, and what is new lies behind.
+//! redb uses the pages again that it freed, but they stay in the file, and its own compaction needs the
+//! database for itself for as long as it takes. Rows are written once and in revision order, so a copy is
+//! simple: what was copied changes only by deletes, which are repeated in the copy, and what is new lies
+//! behind.
 //!
-//! In: the rows, what compaction deletes, how much space is in use. Out: another file with the same rows. Until it is
-//! whole and in place the old one counts; a copy that fails is given up and tried again later. Owner: the writer thread.
+//! In: the rows, what compaction deletes, how much space is in use. Out: another file with the same rows.
+//! Until it is whole and in place the old one counts; a copy that fails is given up and tried again later.
+//! Owner: the writer thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -57,8 +59,8 @@ struct Usage {
 }
 
 impl Usage {
-    /// Whether a copy of this is worth making. `last` is what the last copy came to: a file that is large although it
-    /// is as small as it can be is not copied again and again.
+    /// Whether a copy of this is worth making. `last` is what the last copy came to: a file that is large
+    /// although it is as small as it can be is not copied again and again.
     fn is_wasteful(self, slack_bytes: u64, last: Option<Usage>) -> bool {
         let changed =
             |last: Usage| self.used > last.used + last.used / 4 || self.live < last.live - last.live / 4;
@@ -155,7 +157,8 @@ impl Copy {
 }
 
 impl Writer {
-    /// One step of giving space back, after a batch of `rows`: begins a copy if one is worth making, or goes on with it.
+    /// One step of giving space back, after a batch of `rows`: begins a copy if one is worth making, or goes
+    /// on with it.
     pub(crate) fn defragment(&mut self, rows: usize) {
         self.defrag.retired.take_if(|store| !store.is_read());
         if !self.defrag.is_copying() && !self.is_defrag_due() {
@@ -208,7 +211,8 @@ impl Writer {
         let Some(Ok(rows)) = sealed else { return self.defrag.give_up(self.steady_ms) };
         let Some(Copy { store, guard, .. }) = self.defrag.copy.take() else { return };
         if let Some(Err(cause)) = self.defrag.spare.as_ref().map(|spare| spare.promote()) {
-            // A start may find the old file or the new one. Both have everything, as long as nothing is added.
+            // A start may find the old file or the new one. Both have everything, as long as nothing is
+            // added.
             return self.shared.fail(format!("cannot put the new file in place: {cause}"));
         }
         let before = self.shared.view_mut().rows.replace(Arc::new(rows));

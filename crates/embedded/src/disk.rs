@@ -1,5 +1,5 @@
-//! Where a store is kept: its file, the witness beside it, a spare place for a new copy, and how much may still be
-//! written.
+//! Where a store is kept: its file, the witness beside it, a spare place for a new copy, and how much may
+//! still be written.
 //!
 //! In: a directory, or memory. Out: files that redb can use. Never: knows what is in them.
 
@@ -85,8 +85,8 @@ pub enum Syncs {
     /// Before it is acknowledged.
     #[default]
     EachCommit,
-    /// Whenever the system likes: what the machine's crash leaves may be no store any more. For data that nobody needs
-    /// after this process. The process's own crash loses nothing.
+    /// Whenever the system likes: what the machine's crash leaves may be no store any more. For data that
+    /// nobody needs after this process. The process's own crash loses nothing.
     Never,
 }
 

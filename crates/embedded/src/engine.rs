@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, Backlog, BoxFuture, Feed, FeedError, Op, Outcome, Range, RangePage, ReadError, Size, Txn,
-    TxnError, Versioned,
+    Backend, Backlog, BoxFuture, Feed, FeedError, Op, Range, RangePage, ReadError, Size, Txn, TxnError,
+    TxnResponse, Versioned,
 };
 use forebay_rt::Clock;
 use tokio::sync::oneshot;
@@ -63,8 +63,8 @@ impl Engine {
         Engine::open_disk(Disk::in_memory(), options)
     }
 
-    /// Opens the store on `disk` without a thread: what a thread would do, [`Stepper::step`] does. For simulations,
-    /// which decide when that is.
+    /// Opens the store on `disk` without a thread: what a thread would do, [`Stepper::step`] does. For
+    /// simulations, which decide when that is.
     ///
     /// # Errors
     /// As for [`Engine::open`].
@@ -85,8 +85,8 @@ impl Engine {
         Ok(Arc::new(Engine { shared, thread: Mutex::new(Some(thread)), lock: Mutex::new(lock), clock }))
     }
 
-    /// Commits what is waiting, ends every feed, closes the file, and lets another process have the directory. Blocks
-    /// for as long as a sync or two take; may be called again.
+    /// Commits what is waiting, ends every feed, closes the file, and lets another process have the
+    /// directory. Blocks for as long as a sync or two take; may be called again.
     pub fn close(&self) {
         self.shared.queue.close();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -113,7 +113,7 @@ impl Engine {
         self.shared.failure()
     }
 
-    async fn commit(&self, txn: Txn) -> Result<Outcome, TxnError> {
+    async fn commit(&self, txn: Txn) -> Result<TxnResponse, TxnError> {
         let Txn { key, expect, op } = txn;
         if key.as_str().len() > KEY_BYTES_MAX {
             return Err(TxnError::Failed { cause: format!("the key is longer than {KEY_BYTES_MAX} bytes") });
@@ -170,8 +170,8 @@ impl Engine {
         read.await.map_err(|error| ReadError::Failed { cause: error.to_string() })
     }
 
-    /// What is visible, and no less than any feed has told: they are told of a batch a moment before it is visible.
-    /// Whoever was, and asks then, would take the store for one that has gone back.
+    /// What is visible, and no less than any feed has told: they are told of a batch a moment before it is
+    /// visible. Whoever was, and asks then, would take the store for one that has gone back.
     async fn visible(&self) -> u64 {
         loop {
             let (told, visible) = (self.shared.told(), self.shared.visible());
@@ -255,7 +255,7 @@ fn read_range(shared: &Shared, range: &Range) -> Result<RangePage, ReadError> {
 }
 
 impl Backend for Engine {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         Box::pin(self.commit(txn))
     }
 

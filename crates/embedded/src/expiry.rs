@@ -1,8 +1,8 @@
 //! When keys expire. The writer thread owns it and commits what is due as deletes.
 //!
-//! In: puts with a time to live, at commit and at start. Out: the keys that are due and still have the value whose time
-//! has come. A put or a delete that comes first leaves an entry that no longer counts; such entries are skipped when
-//! they come up, and dropped together when they are too many.
+//! In: puts with a time to live, at commit and at start. Out: the keys that are due and still have the value
+//! whose time has come. A put or a delete that comes first leaves an entry that no longer counts; such
+//! entries are skipped when they come up, and dropped together when they are too many.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,10 +1,12 @@
 //! A simulated disk that loses, tears and refuses writes, for tests of what must survive it.
 //!
-//! A [`Machine`] has files; each has what a reader sees and what is durable. A sync makes a file's writes durable. At a
-//! crash every unsynced write is lost, or each of its 512-byte sectors survives or not as a seed decides; so does a
-//! rename whose directory was not synced. Calls can be made to fail: from the n-th on, syncs, or for want of space. Everything follows from the calls and the seed.
+//! A [`Machine`] has files; each has what a reader sees and what is durable. A sync makes a file's writes
+//! durable. At a crash every unsynced write is lost, or each of its 512-byte sectors survives or not as a
+//! seed decides; so does a rename whose directory was not synced. Calls can be made to fail: from the n-th
+//! on, syncs, or for want of space. Everything follows from the calls and the seed.
 //!
-//! In: redb's calls. Out: bytes, or errors as an operating system gives them. Owner of the state: the lock in here.
+//! In: redb's calls. Out: bytes, or errors as an operating system gives them. Owner of the state: the lock in
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,7 +1,7 @@
 //! The logs of changes, one for each prefix that is fed. The writer thread owns them.
 //!
-//! In: the changes of each batch, once they are durable. Out: logs that cursors read. Every log whose prefix the key
-//! begins with gets the change; a prefix ends with `/`, so a key has as many as it has slashes.
+//! In: the changes of each batch, once they are durable. Out: logs that cursors read. Every log whose prefix
+//! the key begins with gets the change; a prefix ends with `/`, so a key has as many as it has slashes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,8 @@ pub(crate) struct Feeds {
     limits: Limits,
     // prefix -> its log; ordered, so that a simulation wakes readers in the same order again
     logs: BTreeMap<Box<str>, Feed>,
-    // When it is looked next for what need not be held, in the writer's ms, and how long after the last look that is.
+    // When it is looked next for what need not be held, in the writer's ms, and how long after the last look
+    // that is.
     stale_ms: Option<u64>,
     look_ms: u64,
 }
@@ -44,8 +45,9 @@ impl Feeds {
         Feeds { limits, logs: BTreeMap::new(), stale_ms: None, look_ms: LOG_LOOK_MS }
     }
 
-    /// The log of `prefix`; a new one begins after `revision`, the current one. Nothing later is given back before its
-    /// reader has said in the number that it was taken, or has dropped it. `None` when there are too many.
+    /// The log of `prefix`; a new one begins after `revision`, the current one. Nothing later is given back
+    /// before its reader has said in the number that it was taken, or has dropped it. `None` when there are
+    /// too many.
     pub(crate) fn log(&mut self, prefix: Box<str>, revision: u64) -> Option<(Log<Change>, Arc<AtomicU64>)> {
         if !self.logs.contains_key(&prefix) && self.logs.len() >= LOGS_MAX {
             return None;

@@ -1,11 +1,13 @@
 //! The disk as redb sees it: after the first write or sync that fails, nothing more reaches the real one.
 //!
-//! redb answers every call with an error once one has failed, reads included. Here reads must go on. So a failed
-//! write is kept in memory and reported to the writer thread beside redb ([`Guard::failure`]), which then commits
-//! nothing any more; redb goes on reading pages from the disk with the few kept ones over them. On the disk this looks
-//! like a crash in the middle of a commit, which the next start recovers from. A read that fails is redb's to report.
+//! redb answers every call with an error once one has failed, reads included. Here reads must go on. So a
+//! failed write is kept in memory and reported to the writer thread beside redb ([`Guard::failure`]), which
+//! then commits nothing any more; redb goes on reading pages from the disk with the few kept ones over them.
+//! On the disk this looks like a crash in the middle of a commit, which the next start recovers from. A read
+//! that fails is redb's to report.
 //!
-//! In: redb's calls. Out: calls to the real disk, and why it failed. Owner of the kept pages: the lock in here.
+//! In: redb's calls. Out: calls to the real disk, and why it failed. Owner of the kept pages: the lock in
+//! here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +28,8 @@ struct Inner {
     disk: Box<dyn StorageBackend>,
     // The length redb asked for; what the real disk has may differ after a failure.
     len: AtomicU64,
-    // Pages that take space; redb doubles the file when it is full, and what it has not written yet is a hole.
+    // Pages that take space; redb doubles the file when it is full, and what it has not written yet is a
+    // hole.
     used: Mutex<Used>,
     // Whether `failed` is set; read first, so that nobody waits for the lock while all is well.
     has_failed: AtomicBool,
@@ -90,8 +93,8 @@ impl Guard {
         self.0.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `call` on the real disk unless it has failed before; a failure is kept. Says whether the call was made
-    /// and worked.
+    /// Runs `call` on the real disk unless it has failed before; a failure is kept. Says whether the call was
+    /// made and worked.
     fn attempt(&self, what: &str, call: impl FnOnce(&dyn StorageBackend) -> io::Result<()>) -> bool {
         if self.has_failed() {
             return false;

@@ -1,7 +1,8 @@
 //! The index in memory: for each key the revisions that changed it and are still kept. Values stay on disk.
 //!
-//! In: changes that are durable, versions that compaction drops. Out: which row holds a key's value, now or as of an
-//! older revision. Owner: the writer thread changes it; everyone reads it under the lock in `shared.rs`.
+//! In: changes that are durable, versions that compaction drops. Out: which row holds a key's value, now or
+//! as of an older revision. Owner: the writer thread changes it; everyone reads it under the lock in
+//! `shared.rs`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -68,8 +69,8 @@ pub(crate) struct Found {
 }
 
 impl Index {
-    /// Adds a version of `key`; its revision is above every earlier one of that key. Returns the key as it is known here: who
-    /// passes that on has each key once, however often it changes.
+    /// Adds a version of `key`; its revision is above every earlier one of that key. Returns the key as it is
+    /// known here: who passes that on has each key once, however often it changes.
     pub(crate) fn learn(&mut self, key: Key, version: Version) -> Key {
         self.live += u64::from(version.is_put());
         let mut known = match self.keys.entry(key) {
@@ -94,7 +95,8 @@ impl Index {
         key
     }
 
-    /// Drops the version of `key` at `revision`. Only what a newer version replaced, or a tombstone, may be dropped.
+    /// Drops the version of `key` at `revision`. Only what a newer version replaced, or a tombstone, may be
+    /// dropped.
     pub(crate) fn forget(&mut self, key: &str, revision: u64) {
         let Some(history) = self.keys.get_mut(key) else { return };
         if history.newest.revision() == revision {
@@ -119,8 +121,8 @@ impl Index {
         self.keys.get(key).into_iter().flat_map(History::versions)
     }
 
-    /// One step of a walk below `prefix` as of `revision`: the live keys after `after`, at most `limit` of them,
-    /// looking at `looks` keys at most.
+    /// One step of a walk below `prefix` as of `revision`: the live keys after `after`, at most `limit` of
+    /// them, looking at `looks` keys at most.
     pub(crate) fn walk(
         &self,
         prefix: &str,
@@ -143,8 +145,8 @@ impl Index {
         found
     }
 
-    /// One step of a count below `prefix` as of `revision`: how many of the next `looks` keys after `after` are live, and
-    /// where the next step begins.
+    /// One step of a count below `prefix` as of `revision`: how many of the next `looks` keys after `after`
+    /// are live, and where the next step begins.
     pub(crate) fn count(
         &self,
         prefix: &str,
@@ -161,8 +163,8 @@ impl Index {
         (count, last.filter(|_| keys.next().is_some()).cloned())
     }
 
-    /// One step of a walk below `prefix` for history: adds to `revisions` those in `(from, upto]` that changed one of
-    /// the next `looks` keys. Returns where the next step begins.
+    /// One step of a walk below `prefix` for history: adds to `revisions` those in `(from, upto]` that
+    /// changed one of the next `looks` keys. Returns where the next step begins.
     pub(crate) fn walk_history(
         &self,
         prefix: &str,
@@ -210,7 +212,8 @@ mod tests {
 
     use super::*;
 
-    /// `put a@2; del a@3; forget a@2; at 2 /; history 1..3 /`: builds an index and prints what is asked of it.
+    /// `put a@2; del a@3; forget a@2; at 2 /; history 1..3 /`: builds an index and prints what is asked of
+    /// it.
     fn check(script: &str, expected: Expect) {
         let mut index = Index::default();
         let mut out = Vec::new();

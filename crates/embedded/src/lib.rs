@@ -1,10 +1,11 @@
 //! The embedded storage engine: one directory, no other process.
 //!
-//! In: the contract of `forebay-backend`, a directory. Out: commits that survive a crash, reads as of any kept
-//! revision, feeds. One table on redb in revision order, an index of it in memory, one writer thread that commits many
-//! transactions with one sync. The bytes on disk: `docs/formats/embedded.md`.
+//! In: the contract of `forebay-backend`, a directory. Out: commits that survive a crash, reads as of any
+//! kept revision, feeds. One table on redb in revision order, an index of it in memory, one writer thread
+//! that commits many transactions with one sync. The bytes on disk: `docs/formats/embedded.md`.
 //!
-//! Never: knows what a value means; answers a write before it is durable; drops what was acknowledged in silence.
+//! Never: knows what a value means; answers a write before it is durable; drops what was acknowledged in
+//! silence.
 
 mod backlog;
 mod batch;

@@ -1,7 +1,8 @@
 //! Opening: the directory and its lock, the file and its checks, and the index built from every row.
 //!
-//! In: a directory or a disk. Out: a writer ready to run, or a clear reason why not. What a crash left unfinished is
-//! undone; anything else that is not as it was written is refused. Never: drops what was acknowledged.
+//! In: a directory or a disk. Out: a writer ready to run, or a clear reason why not. What a crash left
+//! unfinished is undone; anything else that is not as it was written is refused. Never: drops what was
+//! acknowledged.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -277,9 +278,9 @@ pub(crate) fn initialize(store: &Store) -> Result<Meta, StoreError> {
     Ok(meta)
 }
 
-/// A store whose witness was taken away is one that was put back: nobody knows how far it had been. Revisions go on far
-/// above that, and history begins there, so that whoever comes with one of before, from a future that never was, is told
-/// to read the state again.
+/// A store whose witness was taken away is one that was put back: nobody knows how far it had been. Revisions
+/// go on far above that, and history begins there, so that whoever comes with one of before, from a future
+/// that never was, is told to read the state again.
 fn go_past_what_was(store: &Store, was: Progress, revision: u64) -> Result<Progress, StoreError> {
     let past = revision + RESTORE_GAP;
     tracing::warn!(

@@ -1,6 +1,7 @@
 //! What waits for the writer thread: a bounded queue, filled by tasks, drained by one thread in batches.
 //!
-//! In: requests from any task, waiting for room at most [`QUEUE_WAIT_MS`]. Out: batches, in order, for the writer.
+//! In: requests from any task, waiting for room at most [`QUEUE_WAIT_MS`]. Out: batches, in order, for the
+//! writer.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::Key;
-use forebay_backend::{Change, Expect, Outcome, TxnError};
+use forebay_backend::{Change, Expect, TxnError, TxnResponse};
 use forebay_revlog::Log;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -23,7 +24,7 @@ pub(crate) struct Waiting {
     pub(crate) expect: Expect,
     /// `None` deletes.
     pub(crate) put: Option<WaitingPut>,
-    pub(crate) reply: oneshot::Sender<Result<Outcome, TxnError>>,
+    pub(crate) reply: oneshot::Sender<Result<TxnResponse, TxnError>>,
     /// Its room in the queue, given back when it is dropped.
     pub(crate) _room: OwnedSemaphorePermit,
 }
@@ -38,8 +39,8 @@ pub(crate) struct WaitingPut {
 /// A log, what its reader says in it, a revision.
 pub(crate) type Granted = (Log<Change>, Arc<AtomicU64>, u64);
 
-/// A wish for the log of a prefix, made if there is none. Answered with the log and a revision that it reaches back to
-/// and that is visible; the reader says in the number up to where it needs nothing any more.
+/// A wish for the log of a prefix, made if there is none. Answered with the log and a revision that it
+/// reaches back to and that is visible; the reader says in the number up to where it needs nothing any more.
 #[derive(Debug)]
 pub(crate) struct LogWish {
     pub(crate) prefix: Box<str>,

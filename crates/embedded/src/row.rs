@@ -1,7 +1,7 @@
 //! The bytes of one row: every change of one revision. `docs/formats/embedded.md` gives them byte by byte.
 //!
-//! In: changes to write; bytes to read. Out: bytes with a checksum; changes whose values are still compressed. Never:
-//! does IO, trusts a length that it reads.
+//! In: changes to write; bytes to read. Out: bytes with a checksum; changes whose values are still
+//! compressed. Never: does IO, trusts a length that it reads.
 
 use std::cell::RefCell;
 

@@ -1,8 +1,8 @@
 //! What the writer thread publishes and every reader sees.
 //!
-//! Owner: the writer thread writes; readers take the view's lock for a few lines and read rows outside of it. Two rules
-//! keep a version that was found in the index readable: a put enters the index after its row is durable, together with
-//! a table that has it; a dead version leaves the index before its row is deleted.
+//! Owner: the writer thread writes; readers take the view's lock for a few lines and read rows outside of it.
+//! Two rules keep a version that was found in the index readable: a put enters the index after its row is
+//! durable, together with a table that has it; a dead version leaves the index before its row is deleted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -136,8 +136,8 @@ impl Shared {
         Ok(Some((revision, value(&rows, revision, key)?)))
     }
 
-    /// The state as of `at`, or now: the revision that was read, and up to `limit` keys below `prefix`, in order, with
-    /// the revisions of their values; and whether more follow.
+    /// The state as of `at`, or now: the revision that was read, and up to `limit` keys below `prefix`, in
+    /// order, with the revisions of their values; and whether more follow.
     pub(crate) fn walk(
         &self,
         prefix: &str,
@@ -171,8 +171,8 @@ impl Shared {
         }
     }
 
-    /// How many keys below `prefix` come after `start_after` as of `at`, or now. O(keys), a piece under each hold of the
-    /// lock, without reading one value.
+    /// How many keys below `prefix` come after `start_after` as of `at`, or now. O(keys), a piece under each
+    /// hold of the lock, without reading one value.
     pub(crate) fn count(
         &self,
         prefix: &str,

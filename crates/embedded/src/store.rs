@@ -1,7 +1,7 @@
 //! The tables on disk, and the one kind of write transaction that changes them.
 //!
-//! In: a disk, the work of one batch. Out: what was stored, for the index to be built from; durable commits; tables to
-//! read rows from. Never: decides what to write. `docs/formats/embedded.md` describes the tables.
+//! In: a disk, the work of one batch. Out: what was stored, for the index to be built from; durable commits;
+//! tables to read rows from. Never: decides what to write. `docs/formats/embedded.md` describes the tables.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -21,8 +21,8 @@ const ROWS: TableDefinition<u64, &[u8]> = TableDefinition::new("rows");
 const MARKS: TableDefinition<u64, u64> = TableDefinition::new("marks");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
-/// The rows as of one commit. Dropped soon: while it lives, pages that later commits free are not used again, and a
-/// file that was replaced stays open.
+/// The rows as of one commit. Dropped soon: while it lives, pages that later commits free are not used again,
+/// and a file that was replaced stays open.
 pub(crate) struct Rows {
     table: ReadOnlyTable<u64, &'static [u8]>,
     // One of those that `Store::is_read` counts.
@@ -93,8 +93,8 @@ impl Store {
     pub(crate) fn open(guard: Guard) -> Result<Store, redb::DatabaseError> {
         let mut builder = Database::builder();
         builder.set_cache_size(PAGE_CACHE_BYTES);
-        // A plain open trusts a file that was closed cleanly, and may panic on damage. The check reads what the
-        // index is built from anyway.
+        // A plain open trusts a file that was closed cleanly, and may panic on damage. The check reads what
+        // the index is built from anyway.
         builder.set_check_integrity_on_open(true);
         let db = builder.create_with_backend(guard)?;
         Ok(Store { db, readers: Arc::new(()) })
@@ -159,11 +159,13 @@ impl Store {
         Ok(marks)
     }
 
-    /// Does `work` in one transaction, durable when this returns unless it says otherwise. Returns the bytes of rows added and deleted.
+    /// Does `work` in one transaction, durable when this returns unless it says otherwise. Returns the bytes
+    /// of rows added and deleted.
     ///
-    /// One-phase commit: one sync. redb finds at the next start, by checksums, whether a crash tore the newest commit,
-    /// and goes back to the one before it. Two phases would sync twice and save that check, which is made anyway; that
-    /// an attacker who can crash the machine at will and knows the file could forge a checksum is not a threat here.
+    /// One-phase commit: one sync. redb finds at the next start, by checksums, whether a crash tore the
+    /// newest commit, and goes back to the one before it. Two phases would sync twice and save that check,
+    /// which is made anyway; that an attacker who can crash the machine at will and knows the file could
+    /// forge a checksum is not a threat here.
     pub(crate) fn commit(&self, work: &Work<'_>) -> Result<(u64, u64), StoreError> {
         let mut txn = self.db.begin_write()?;
         if work.sync == Sync::Later {

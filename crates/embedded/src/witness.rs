@@ -1,11 +1,13 @@
-//! The witness: the newest revision that was acknowledged, written beside the store after each sync, not synced itself.
+//! The witness: the newest revision that was acknowledged, written beside the store after each sync, not
+//! synced itself.
 //!
-//! A commit takes one sync, so at start a damaged newest page looks like a commit that a crash tore, and redb goes
-//! back to the commit before it. The witness tells the two apart: it is written when a commit is durable and before
-//! it is acknowledged, so a store that ends below it has lost something. After a power cut the witness may itself be
-//! older than the store, which proves nothing and harms nothing.
+//! A commit takes one sync, so at start a damaged newest page looks like a commit that a crash tore, and redb
+//! goes back to the commit before it. The witness tells the two apart: it is written when a commit is durable
+//! and before it is acknowledged, so a store that ends below it has lost something. After a power cut the
+//! witness may itself be older than the store, which proves nothing and harms nothing.
 //!
-//! In: revisions. Out: at start, the revision that the store must reach. `docs/formats/embedded.md` gives the bytes.
+//! In: revisions. Out: at start, the revision that the store must reach. `docs/formats/embedded.md` gives the
+//! bytes.
 
 use std::io;
 

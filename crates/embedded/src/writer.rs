@@ -1,17 +1,18 @@
-//! The writer thread: drains the queue and commits it, batch by batch; expires and compacts between and beside them.
+//! The writer thread: drains the queue and commits it, batch by batch; expires and compacts between and
+//! beside them.
 //!
-//! It owns the write side of everything: the database, the index, the logs, the expiry heap. The order of each batch is
-//! **durable → visible → acknowledged**, held by types: [`Durable`] is what a commit returns, [`Visible`] is made only
-//! of that, and replies are sent only for that.
+//! It owns the write side of everything: the database, the index, the logs, the expiry heap. The order of
+//! each batch is **durable → visible → acknowledged**, held by types: [`Durable`] is what a commit returns,
+//! [`Visible`] is made only of that, and replies are sent only for that.
 //!
-//! When a commit fails it is not known what of it is on disk, so nothing is written until the next start; whoever waits
-//! is told so, and reads and feeds go on.
+//! When a commit fails it is not known what of it is on disk, so nothing is written until the next start;
+//! whoever waits is told so, and reads and feeds go on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forebay_backend::{Outcome, TxnError};
+use forebay_backend::{TxnError, TxnResponse};
 use forebay_rt::Clock;
 use tokio::sync::oneshot;
 
@@ -157,8 +158,8 @@ impl Writer {
         }
     }
 
-    /// Refuses puts for which there is too little space, so that a disk that fills up is met here and not in the middle
-    /// of a commit. Deletes, expiry and compaction go on: they need little, and lead out.
+    /// Refuses puts for which there is too little space, so that a disk that fills up is met here and not in
+    /// the middle of a commit. Deletes, expiry and compaction go on: they need little, and lead out.
     fn refuse_without_space(&self, txns: Vec<Waiting>) -> Vec<Waiting> {
         let Some(free_bytes) = self.free_bytes.as_ref().filter(|_| !txns.is_empty()) else { return txns };
         // When it cannot be told, the write itself will.
@@ -200,7 +201,7 @@ impl Writer {
         for Refusal { key, revision, reply } in refusals {
             let there = revision
                 .map(|revision| shared::value(&rows, revision, &key).map(|value| versioned(revision, value)));
-            let answer = there.transpose().map(Outcome::Conflict);
+            let answer = there.transpose().map(TxnResponse::Conflict);
             let _ = reply.send(answer.map_err(|error| TxnError::Failed { cause: error.to_string() }));
         }
     }
@@ -305,7 +306,7 @@ impl Writer {
 }
 
 /// Sends the replies of a batch, for which it takes proof that it is visible.
-fn acknowledge(replies: Vec<(Reply, Outcome)>, _: &Visible) {
+fn acknowledge(replies: Vec<(Reply, TxnResponse)>, _: &Visible) {
     for (reply, outcome) in replies {
         // A caller that no longer waits has chosen not to know.
         let _ = reply.send(Ok(outcome));

@@ -1,4 +1,5 @@
-//! The writer without its thread, batch by batch: what it puts off, what it refuses, and what it leaves behind.
+//! The writer without its thread, batch by batch: what it puts off, what it refuses, and what it leaves
+//! behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Expect, Outcome, TxnError};
+use forebay_backend::{Expect, TxnError, TxnResponse};
 use forebay_rt::{Clock, ManualClock};
 use tokio::sync::oneshot;
 
@@ -23,7 +24,7 @@ const MARK_EVERY_MS: u64 = 1_000;
 /// Slack that no file of these tests has: none is made anew.
 const NEVER: u64 = 1 << 40;
 
-type Replies = Vec<oneshot::Receiver<Result<Outcome, TxnError>>>;
+type Replies = Vec<oneshot::Receiver<Result<TxnResponse, TxnError>>>;
 
 struct World {
     writer: Writer,
@@ -71,7 +72,7 @@ impl World {
         key: &str,
         expect: Expect,
         put: Option<WaitingPut>,
-    ) -> (Waiting, oneshot::Receiver<Result<Outcome, TxnError>>) {
+    ) -> (Waiting, oneshot::Receiver<Result<TxnResponse, TxnError>>) {
         let _room = self.writer.shared.queue.room(0).await.expect("room");
         let (reply, outcome) = oneshot::channel();
         (Waiting { key: Key::new(key), expect, put, reply, _room }, outcome)
@@ -84,7 +85,9 @@ impl World {
             let put = WaitingPut { stored: Stored::new(value.clone()), value: value.clone(), ttl: None };
             let (txn, reply) = self.txn(key, expect, Some(put)).await;
             self.writer.turn(Taken { txns: vec![txn], ..Taken::default() });
-            let Ok(Ok(Outcome::Committed(revision))) = reply.await else { panic!("it is the only writer") };
+            let Ok(Ok(TxnResponse::Committed(revision))) = reply.await else {
+                panic!("it is the only writer")
+            };
             expect = Expect::At(revision);
         }
         self.writer.revision

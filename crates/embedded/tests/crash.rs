@@ -1,5 +1,6 @@
-//! Many seeds of: clients write, keys expire, history is compacted, the disk fails or the machine goes down at a random
-//! call, and the store is opened again on what is left. What a reply or a feed ever said must then be there.
+//! Many seeds of: clients write, keys expire, history is compacted, the disk fails or the machine goes down
+//! at a random call, and the store is opened again on what is left. What a reply or a feed ever said must
+//! then be there.
 
 mod common;
 mod world;

@@ -1,4 +1,5 @@
-//! Bytes that change behind the store's back: it opens and has everything, or it refuses. Never less in silence.
+//! Bytes that change behind the store's back: it opens and has everything, or it refuses. Never less in
+//! silence.
 
 mod common;
 
@@ -9,7 +10,7 @@ use std::path::Path;
 use bytes::Bytes;
 use common::{at, del, drain, key, put};
 use forebay_apimachinery::Revision;
-use forebay_backend::{Backend, Expect, FeedError, Outcome, Range};
+use forebay_backend::{Backend, Expect, FeedError, Range, TxnResponse};
 use forebay_embedded::limits::RESTORE_GAP;
 use forebay_embedded::{Engine, OpenError, Options};
 use forebay_rt::Random;
@@ -153,7 +154,7 @@ async fn a_store_that_was_put_back_goes_on_far_above_what_was() {
     let backup = fs::read(dir.join("store.redb")).expect("readable");
     let store = Engine::open(&dir, Options::default()).expect("opens");
     let lost = store.commit(put("/registry/last", Expect::Absent, "x")).await.expect("works");
-    assert_eq!(lost, Outcome::Committed(Revision::from_log(72)));
+    assert_eq!(lost, TxnResponse::Committed(Revision::from_log(72)));
     drop(store);
     fs::write(dir.join("store.redb"), backup).expect("writable");
     fs::remove_file(dir.join("store.witness")).expect("writable");
@@ -179,7 +180,7 @@ async fn a_store_that_was_put_back_goes_on_far_above_what_was() {
         assert!(page.items.iter().all(|(key, _)| key.as_str() != "/registry/last"));
         let txn = put(&format!("/registry/new-{round}"), Expect::Absent, "x");
         let committed = store.commit(txn).await.expect("works");
-        assert_eq!(committed, Outcome::Committed(Revision::from_log(past.get() + round + 1)));
+        assert_eq!(committed, TxnResponse::Committed(Revision::from_log(past.get() + round + 1)));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::{at, del, drain, key, options, put, put_ttl, show};
 use forebay_apimachinery::Revision;
-use forebay_backend::{Backend, Expect, FeedError, Outcome, Range, ReadError, TxnError};
+use forebay_backend::{Backend, Expect, FeedError, Range, ReadError, TxnError, TxnResponse};
 use forebay_embedded::limits::RANGE_BYTES_MAX;
 use forebay_embedded::{Disk, Engine, OpenError, Options, Syncs};
 use forebay_rt::Clock;
@@ -58,8 +58,8 @@ async fn concurrent_txns_on_one_key_commit_one_after_the_other() {
     let mut refused = Vec::new();
     for task in tasks {
         match task.await.expect("ends") {
-            Outcome::Committed(revision) => committed.push(revision.get()),
-            Outcome::Conflict(there) => refused.push(there.expect("the winner's").revision.get()),
+            TxnResponse::Committed(revision) => committed.push(revision.get()),
+            TxnResponse::Conflict(there) => refused.push(there.expect("the winner's").revision.get()),
         }
     }
     assert_eq!((committed, refused), (vec![2], vec![2; 63]));
@@ -357,7 +357,7 @@ async fn compaction_leaves_only_what_is_live_and_gives_the_space_back() {
             tokio::spawn(async move { store.commit(txn).await.expect("works") })
         });
         for (n, task) in txns.collect::<Vec<_>>().into_iter().enumerate() {
-            let Outcome::Committed(revision) = task.await.expect("no panic") else {
+            let TxnResponse::Committed(revision) = task.await.expect("no panic") else {
                 panic!("one writer a key")
             };
             held[n] = Expect::At(revision);

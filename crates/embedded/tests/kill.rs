@@ -1,5 +1,5 @@
-//! A real process that writes, is killed with SIGKILL at a random moment, and started again: what it acknowledged is
-//! there. The child is this test binary run again, with a directory in its environment.
+//! A real process that writes, is killed with SIGKILL at a random moment, and started again: what it
+//! acknowledged is there. The child is this test binary run again, with a directory in its environment.
 #![cfg(unix)]
 
 mod common;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use common::{key, put};
 use forebay_apimachinery::Revision;
-use forebay_backend::{Backend, Expect, Outcome};
+use forebay_backend::{Backend, Expect, TxnResponse};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::Random;
 use forebay_scratch::Scratch;
@@ -18,7 +18,8 @@ use forebay_scratch::Scratch;
 const DIR: &str = "FOREBAY_KILL_TEST_DIR";
 const ROUNDS: u64 = 10;
 
-/// The child: several writers without end, each acknowledged write a line on stdout. Does nothing without [`DIR`].
+/// The child: several writers without end, each acknowledged write a line on stdout. Does nothing without
+/// [`DIR`].
 #[test]
 fn child_that_writes_until_it_is_killed() {
     let Some(dir) = std::env::var_os(DIR) else { return };
@@ -38,7 +39,7 @@ fn child_that_writes_until_it_is_killed() {
                         let name = format!("/registry/{first}/{writer}/{n}");
                         let value = name.repeat(1 + (n % 50) as usize);
                         let outcome = store.commit(put(&name, Expect::Absent, &value)).await.expect("works");
-                        let Outcome::Committed(revision) = outcome else { panic!("{outcome:?}") };
+                        let TxnResponse::Committed(revision) = outcome else { panic!("{outcome:?}") };
                         // One write, so that a line is whole or not there.
                         let mut out = std::io::stdout().lock();
                         out.write_all(format!("ACK {revision} {name}\n").as_bytes())

@@ -1,5 +1,5 @@
-//! How much space the file takes, under churn, with time passing by hand: freed space is used again, and given back
-//! when much less is live; at no time more than 2.5 times what is live or kept as history.
+//! How much space the file takes, under churn, with time passing by hand: freed space is used again, and
+//! given back when much less is live; at no time more than 2.5 times what is live or kept as history.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{HISTORY_MS, MARK_EVERY_MS, key, options};
-use forebay_backend::{Backend, Expect, Op, Outcome, Size, Txn};
+use forebay_backend::{Backend, Expect, Op, Size, Txn, TxnResponse};
 use forebay_embedded::Engine;
 use forebay_rt::{Clock, ManualClock, Random};
 use forebay_scratch::Scratch;
@@ -51,7 +51,7 @@ impl World {
                 (*n, tokio::spawn(async move { Backend::commit(&*store, txn).await }))
             };
             for (n, task) in chunk.iter().map(commit).collect::<Vec<_>>() {
-                let Ok(Ok(Outcome::Committed(revision))) = task.await else { panic!("one writer a key") };
+                let Ok(Ok(TxnResponse::Committed(revision))) = task.await else { panic!("one writer a key") };
                 self.held[n] = Expect::At(revision);
             }
             self.look();

@@ -1,31 +1,26 @@
 //! From content to an HTTP response: media type, indentation, compression, headers.
 //!
-//! In: JSON or protobuf, whole or as it is made, and the form that the client wants. Out: a response. Content whose end is known is
-//! sent with its length; a long list is sent as it is made.
+//! In: JSON or protobuf that is there whole, and the form that the client wants. Out: a response, with its
+//! length. Lists are [`crate::list_answer`]'s.
 
 use bytes::Bytes;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
-use forebay_registry::{ListBody, Weight};
-use forebay_transport::limits::CHUNK_BYTES;
-use forebay_transport::{BodySource, PiecewiseBody, ResponseChannel, RunOn, SentBy, StalledReaders};
+use forebay_transport::{ResponseChannel, RunOn, StalledReaders};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use crate::gzip::{Gzip, InBlocks};
 use crate::limits::GZIP_BYTES_MIN;
 use crate::member::Member;
 use crate::negotiate::{self, Form};
 use crate::offload;
 use crate::pretty;
 use crate::protobuf;
-use crate::response::{Content, ResponseBody};
+use crate::response::ResponseBody;
 use crate::room::Held;
 use crate::rooms::Rooms;
-use crate::source::{Pretty, Resumed, Written, read_ahead};
-use crate::status::{self, Failure};
-use crate::yaml::{self, YamlList};
+use crate::status::Failure;
 
 pub type HttpResponse = Response<ResponseBody>;
 
@@ -58,7 +53,7 @@ pub fn text(code: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
 /// JSON of ours that is none.
 pub fn object(code: StatusCode, json: Bytes, form: Form, takes_gzip: bool) -> Result<HttpResponse, Failure> {
     let bytes = match (form.media, form.pretty) {
-        (Media::Yaml, _) => Bytes::from(yaml::from_json(&json).map_err(Status::internal)?),
+        (Media::Yaml, _) => Bytes::from(forebay_yaml::from_json(&json).map_err(Status::internal)?),
         (Media::Protobuf, _) => Bytes::from(protobuf::from_json(&json).map_err(Status::internal)?),
         (_, true) => Bytes::from(pretty::indent(&json)),
         (_, false) => json,
@@ -66,9 +61,9 @@ pub fn object(code: StatusCode, json: Bytes, form: Form, takes_gzip: bool) -> Re
     Ok(sized(code, form.media.content_type(), bytes, takes_gzip))
 }
 
-/// The answer to a write: in its form if there is room for that at once, as the write is done and does not wait for any.
-/// Else it is JSON as it is there, which is YAML as well. What is large waits for its turn to be made, for as long as the
-/// request may take.
+/// The answer to a write: in its form if there is room for that at once, as the write is done and does not
+/// wait for any. Else it is JSON as it is there, which is YAML as well. What is large waits for its turn to
+/// be made, for as long as the request may take.
 ///
 /// # Errors
 /// JSON of ours that is none; see [`offload::done`].
@@ -113,7 +108,8 @@ pub async fn written(
     made((code, bytes, form), is_there, takes_gzip, (Some(room), tree)).await
 }
 
-/// An answer, with its room. What it takes to make it is kept until it is made, even when nobody waits for it any more.
+/// An answer, with its room. What it takes to make it is kept until it is made, even when nobody waits for it
+/// any more.
 ///
 /// - `is_there`: the bytes need not be brought into the form.
 async fn made(
@@ -141,7 +137,7 @@ async fn made(
 }
 
 /// Whether what is there whole is compressed.
-fn is_zipped(bytes: &[u8], takes_gzip: bool) -> bool {
+pub fn is_zipped(bytes: &[u8], takes_gzip: bool) -> bool {
     takes_gzip && bytes.len() >= GZIP_BYTES_MIN
 }
 
@@ -159,85 +155,6 @@ pub fn zipped(mut response: HttpResponse) -> HttpResponse {
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     response
-}
-
-/// A list, read as far as needed to know whether it is a long one.
-///
-/// - `weight`: what it may come to.
-///
-/// # Errors
-/// See [`offload::done`].
-pub async fn list(
-    list: ListBody,
-    form: Form,
-    takes_gzip: bool,
-    readers: Readers<'_>,
-    Weight { objects, bytes }: Weight,
-) -> Result<HttpResponse, Failure> {
-    if form.is_plain_json() && list.is_of_segments() && takes_gzip {
-        return of_segments(list, readers, offload::run_on(bytes / objects.max(1))).await;
-    }
-    let source: Box<dyn BodySource> = match (form.media, form.pretty) {
-        (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
-        (Media::Json, true) => Box::new(Pretty::new(Written(list))),
-        (Media::Json, false) | (Media::Protobuf, _) => Box::new(Written(list)),
-    };
-    let content_type = form.media.content_type();
-    let ahead = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
-    let run_on = if form.is_for_people() { offload::run_on(bytes) } else { RunOn::Task };
-    Ok(match offload::done(run_on, move || read_ahead(source, ahead)).await? {
-        Ok(all) => return whole(content_type, all, takes_gzip).await,
-        Err(Resumed { ahead, rest }) if takes_gzip => {
-            // Where there was so little of it, most pieces are nothing but a search.
-            let run_on = if form.is_for_people() || ahead.len() >= GZIP_BYTES_MIN {
-                RunOn::Thread
-            } else {
-                RunOn::Task
-            };
-            zipped(streamed(content_type, Box::new(Gzip::new(ahead, rest)), run_on, SentBy::OwnTask, readers))
-        }
-        Err(rest) if form.is_for_people() => {
-            streamed(content_type, Box::new(rest), RunOn::Thread, SentBy::OwnTask, readers)
-        }
-        Err(rest) => streamed(content_type, Box::new(rest), RunOn::Task, SentBy::Connection, readers),
-    })
-}
-
-/// A list in gzip that needs little compressing, because the cache has most of it so.
-///
-/// - `run_on`: where those are compressed that it has not.
-async fn of_segments(
-    mut list: ListBody,
-    readers: Readers<'_>,
-    run_on: RunOn,
-) -> Result<HttpResponse, Failure> {
-    let content_type = Media::Json.content_type();
-    let mut ahead = Vec::new();
-    while ahead.len() < GZIP_BYTES_MIN {
-        if !list.next_chunk(CHUNK_BYTES, &mut ahead) {
-            return whole(content_type, ahead, true).await;
-        }
-    }
-    let sent_by = if run_on == RunOn::Task { SentBy::Connection } else { SentBy::OwnTask };
-    Ok(zipped(streamed(content_type, Box::new(Gzip::new(ahead, InBlocks(list))), run_on, sent_by, readers)))
-}
-
-/// A list that was not long.
-async fn whole(content_type: &'static str, all: Vec<u8>, takes_gzip: bool) -> Result<HttpResponse, Failure> {
-    let run_on = if is_zipped(&all, takes_gzip) { RunOn::Thread } else { RunOn::Task };
-    offload::done(run_on, move || sized(status::OK, content_type, all.into(), takes_gzip)).await
-}
-
-fn streamed(
-    content_type: &'static str,
-    source: Box<dyn BodySource>,
-    run_on: RunOn,
-    sent_by: SentBy,
-    (stalled_readers, channel): Readers<'_>,
-) -> HttpResponse {
-    let content =
-        Content::List { pieces: PiecewiseBody::new(source, run_on, (stalled_readers, channel)), sent_by };
-    response(status::OK, content_type, ResponseBody::new(content))
 }
 
 /// A failure, in a form that the client takes.

@@ -1,8 +1,9 @@
 //! Requests whose bodies are on their way.
 //!
-//! In: a body that somebody sends. Out: the same, and the word to give it up. They hold no seat, as a client may send slowly or
-//! not at all; but what a request holds until then is not nothing, so there are so many at most: of the user who has the most of
-//! them the one gives way that has been sent nothing for the longest. Never: reads a body.
+//! In: a body that somebody sends. Out: the same, and the word to give it up. They hold no seat, as a client
+//! may send slowly or not at all; but what a request holds until then is not nothing, so there are so many at
+//! most: of the user who has the most of them the one gives way that has been sent nothing for the longest.
+//! Never: reads a body.
 //!
 //! Owner of the state: whoever holds the lock, for a few lines; when something came is written by who reads.
 

@@ -1,6 +1,7 @@
 //! Rights that a request takes beside the one that its path and its method say.
 //!
-//! In: who asks, and the request. Out: yes, or a refusal in kube-apiserver's words. Never: decides; the chain does.
+//! In: who asks, and the request. Out: yes, or a refusal in kube-apiserver's words. Never: decides; the chain
+//! does.
 
 use std::sync::Arc;
 

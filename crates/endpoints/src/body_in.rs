@@ -1,8 +1,8 @@
 //! A request's body: read within its limits, and brought into JSON.
 //!
-//! In: what the client sends, of the type it says. Out: JSON text, and the [`Lease`] on which it is worked on. All bodies
-//! together, and what they become, are within their [`Rooms`], so that many large ones wait and are not kept. Never: knows what
-//! a body means.
+//! In: what the client sends, of the type it says. Out: JSON text, and the [`Lease`] on which it is worked
+//! on. All bodies together, and what they become, are within their [`Rooms`], so that many large ones wait
+//! and are not kept. Never: knows what a body means.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use forebay_api::Body;
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
 use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
-use forebay_apimachinery::{Exhausted, Lease, Status};
-use forebay_registry::request;
+use forebay_apimachinery::{Exhausted, Lease, Status, unrecognized};
 use forebay_schema::builtin::{protobuf, table};
 use forebay_transport::RunOn;
 use http::{HeaderMap, header};
@@ -26,7 +25,6 @@ use crate::offload;
 use crate::room::{Held, Room};
 use crate::rooms::Rooms;
 use crate::status::Failure;
-use crate::yaml;
 
 /// A body that was read; gives its room back when dropped.
 pub struct Received {
@@ -115,8 +113,8 @@ where
 }
 
 impl Received {
-    /// Asks for the room that working on it takes, as far as that can be told from outside. What it takes beyond that is taken
-    /// on the way, or the request is over.
+    /// Asks for the room that working on it takes, as far as that can be told from outside. What it takes
+    /// beyond that is taken on the way, or the request is over.
     ///
     /// - `beside`: bytes that are held besides: the tree of what is to be changed.
     ///
@@ -152,8 +150,8 @@ pub fn blamed(failure: Failure, lease: &Lease, rooms: &Rooms) -> Failure {
     }
 }
 
-/// Reads what is left of a body that is too large, up to a limit: a client that is still sending would be reset before
-/// it has read the answer.
+/// Reads what is left of a body that is too large, up to a limit: a client that is still sending would be
+/// reset before it has read the answer.
 async fn drain<B>(mut body: B)
 where
     B: HttpBody<Data = Bytes> + Unpin,
@@ -208,7 +206,7 @@ pub async fn object(leased: &Leased, content_type: ContentType, kind: Arc<str>) 
     let run_on = match content_type {
         // It stays as it is.
         ContentType::Json => RunOn::Task,
-        ContentType::Yaml => offload::run_on(yaml::work(&leased.bytes)),
+        ContentType::Yaml => offload::run_on(forebay_yaml::work(&leased.bytes)),
         _ => offload::run_on(leased.bytes.len()),
     };
     // It has its room until this is over, whoever still waits for it.
@@ -220,18 +218,35 @@ fn converted(bytes: Bytes, content_type: ContentType, kind: &str, lease: &Lease)
     match content_type {
         ContentType::Protobuf => Ok(Body::Value(message(&bytes, kind, lease)?)),
         ContentType::Yaml => {
-            let json =
-                yaml::to_json(&bytes, lease).map_err(|error| request::unrecognized(kind, &error, &bytes))?;
-            Ok(Body::Json(json.into()))
+            let read = forebay_yaml::to_json(&bytes, lease);
+            Ok(of_yaml(read.map_err(|error| unrecognized(kind, &error, &bytes))?))
         }
         _ => Ok(Body::Json(bytes)),
     }
 }
 
+fn of_yaml(read: forebay_yaml::Json) -> Body {
+    Body::Yaml { json: read.text.into(), repeated: read.repeated }
+}
+
+/// What is applied.
+///
+/// # Errors
+/// 400 in kube-apiserver's words; see [`offload::done`].
+pub async fn configuration(leased: &Leased) -> Result<Body, Failure> {
+    let run_on = offload::run_on(forebay_yaml::work(&leased.bytes));
+    // As of an object.
+    let (bytes, lease) = (leased.bytes.clone(), leased.lease.clone());
+    let converted = move || forebay_yaml::to_json(&bytes, &lease).map(of_yaml);
+    let json = offload::done(run_on, converted).await?;
+    json.map_err(|why| {
+        Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}")).into()
+    })
+}
+
 /// An object in its protobuf envelope, where one of kind `wanted` belongs.
 fn message(bytes: &[u8], wanted: &str, lease: &Lease) -> Result<Value, Failure> {
-    let unknown =
-        protobuf::decode_envelope(bytes).map_err(|error| request::unrecognized(wanted, &error, bytes))?;
+    let unknown = protobuf::decode_envelope(bytes).map_err(|error| unrecognized(wanted, &error, bytes))?;
     let (kind, api_version) = (&*unknown.kind, &*unknown.api_version);
     let decoded = || {
         let (group, version) = split_api_version(api_version);

@@ -1,12 +1,13 @@
 //! `componentstatuses`: what there is beside the API, as the old kind has it. Here that is the store alone.
 //!
-//! In: what the health checks say of the store. Out: one object, made when it is asked for. Never: stored, or watched.
+//! In: what the health checks say of the store. Out: one object, made when it is asked for. Never: stored, or
+//! watched.
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::Query;
+use forebay_catalog::Target;
 use forebay_documents::health::{CheckResult, Endpoint, Reasons};
-use forebay_registry::request::Target;
-use forebay_registry::{As, Presenter};
+use forebay_reads::{As, Presenter};
 use serde_json::{Value, json};
 
 use crate::answer::{self, HttpResponse};
@@ -51,7 +52,7 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
         // The Table of one object is that of a list of one.
         _ => {
             let presenter = Presenter::new(target.served.clone(), shown);
-            presenter.written(one.to_string().as_bytes(), handler.registry.timestamp())?
+            presenter.written(one.to_string().as_bytes(), handler.timestamp())?
         }
     };
     answer::object(status::OK, json.into(), form, head.takes_gzip())

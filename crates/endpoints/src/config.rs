@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use forebay_documents::version::Version;
+use forebay_documents::version::VersionInfo;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
@@ -16,7 +16,7 @@ pub use forebay_transport::Http2;
 
 /// Everything the edge is told.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ApiServerConfig {
     /// Port 0 takes a free one.
     pub listen: SocketAddr,
     pub tls: Tls,
@@ -26,6 +26,7 @@ pub struct Config {
     pub authorization: Authorization,
     /// Longest time for a request that is not a watch.
     pub request_timeout: Duration,
+    pub flow_control: FlowControl,
     /// Reads in flight; `None` is no limit.
     pub max_requests_inflight: Option<usize>,
     /// Writes in flight; `None` is no limit.
@@ -40,8 +41,18 @@ pub struct Config {
     pub watch_termination_grace: Duration,
     /// Where clients reach this server, `host:port`, as discovery tells them.
     pub external_address: Option<String>,
-    pub version: Version,
+    pub version: VersionInfo,
     pub memory: Memory,
+}
+
+/// Whether requests take turns by what they cost, or are refused by how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowControl {
+    /// FlowSchemas and PriorityLevelConfigurations decide. How many may be in flight bounds the limit, which
+    /// finds itself.
+    PriorityAndFairness,
+    /// So many in flight.
+    MaxInFlight,
 }
 
 /// How much memory the process may use, and how it is told what it does use.

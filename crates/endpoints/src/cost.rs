@@ -3,8 +3,10 @@
 //! In: a request's shape, or a body. Out: bytes to ask a [`crate::room::Room`] for. Never: exact.
 
 use forebay_apimachinery::accept::{ContentType, Media};
-use forebay_apimachinery::json::weight::{self, string_len};
+use forebay_apimachinery::json::weight;
 use forebay_apimachinery::lease::TREE_BYTES_MAX;
+use forebay_reads::Weight;
+use forebay_yaml::length;
 use http::request::Parts;
 
 use crate::limits::{FORM_BYTES, LIST_BYTES, LIST_CHEAP_BYTES};
@@ -33,10 +35,17 @@ pub struct ListWork {
     pub bytes: usize,
 }
 
+impl ListWork {
+    /// - `is_as_stored`: nothing is made of the objects but what is stored of them.
+    pub fn of(Weight { of, .. }: Weight, is_as_stored: bool) -> ListWork {
+        ListWork { form: !is_as_stored, objects: of.objects, bytes: of.bytes }
+    }
+}
+
 /// What a list holds while it is sent; `None` for one that is as cheap as a GET.
 ///
-/// A piece ends behind an object: where objects are large it is about as long as the longest of them, of which only the
-/// average is known. Compressing it takes more only for as long as a thread is at it.
+/// A piece ends behind an object: where objects are large it is about as long as the longest of them, of
+/// which only the average is known. Compressing it takes more only for as long as a thread is at it.
 pub fn list(work: ListWork) -> Option<usize> {
     if work.bytes <= LIST_CHEAP_BYTES {
         return None;
@@ -55,8 +64,8 @@ const MESSAGE_BYTES_AN_OBJECT: usize = 16;
 /// Copies of the object while it is written: normalized, encoded, in the store's queue, in the answer.
 const COPIES: usize = 4;
 
-/// What it takes to work on a body: the tree that it is read into, and the forms of the object that it becomes. A tree that
-/// would take more than one may is refused while it is read.
+/// What it takes to work on a body: the tree that it is read into, and the forms of the object that it
+/// becomes. A tree that would take more than one may is refused while it is read.
 pub fn body(bytes: &[u8], content_type: Option<ContentType>) -> usize {
     let tree = match content_type {
         Some(ContentType::Protobuf) => bytes.len() / MESSAGE_BYTES_AN_OBJECT * weight::OBJECT_BYTES,
@@ -68,62 +77,16 @@ pub fn body(bytes: &[u8], content_type: Option<ContentType>) -> usize {
 
 /// How long a JSON text is when it is indented: two spaces a level, on a line for each value.
 pub fn indented(json: &[u8]) -> usize {
-    on_lines(json, |_, _| 0)
-}
-
-/// How long a JSON text may be as YAML: there a text has several lines, too.
-pub fn as_yaml(json: &[u8]) -> usize {
-    on_lines(json, yaml_text)
+    weight::on_lines(json, |_, _| 0)
 }
 
 /// What an object takes in the form that it is answered in.
 pub fn answer(json: &[u8], form: Form) -> usize {
     match (form.media, form.pretty) {
-        (Media::Yaml, _) => as_yaml(json),
+        (Media::Yaml, _) => length::of_json(json),
         (Media::Json, true) => indented(json),
         (Media::Json, false) | (Media::Protobuf, _) => json.len(),
     }
-}
-
-/// - `more`: by how much a text grows, its closing quote with it, at its depth.
-fn on_lines(json: &[u8], more: impl Fn(&[u8], usize) -> usize) -> usize {
-    let (mut bytes, mut depth, mut at) = (json.len(), 0_usize, 0);
-    while let Some(&byte) = json.get(at) {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                let text = &json[at + 1..];
-                let len = string_len(text);
-                bytes += more(&text[..len], depth);
-                at += len;
-            }
-            _ => {}
-        }
-        if matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':') {
-            bytes += 1 + if byte == b':' { 0 } else { 2 * depth };
-        }
-        at += 1;
-    }
-    bytes
-}
-
-/// By how much a text may grow as YAML: it is folded at spaces, which is at each of them where it is deep, and some of its
-/// characters are escaped.
-fn yaml_text(text: &[u8], depth: usize) -> usize {
-    // A longer name, or one of several lines, has a mark of its own, and its value another.
-    const NAME_BYTES: usize = 128;
-    let line = 2 * depth + 4;
-    let marks = if text.len() > NAME_BYTES || text.contains(&b'\\') { 2 * line } else { 0 };
-    let next = text.iter().copied().skip(1).chain([b'"']);
-    let more = text.iter().copied().zip(next).map(|pair| match pair {
-        (b' ', _) | (b'\\', b'n' | b'u') => line,
-        (b'\'', _) => 1,
-        (0x7f, _) => 3,
-        (0x80.., _) => 2,
-        _ => 0,
-    });
-    marks + more.sum::<usize>()
 }
 
 /// YAML's nodes: most stand on a line of their own, others behind commas and brackets.
@@ -142,23 +105,6 @@ mod tests {
             let (weighed, made) = (indented(json.as_bytes()), crate::pretty::indent(json.as_bytes()).len());
             assert!(made <= weighed && weighed < 2 * made + 16, "{made} as {weighed}");
         }
-    }
-
-    #[test]
-    fn yaml_is_weighed_no_shorter_than_it_becomes() {
-        let nested = |inner: &str| format!("{}{inner}{}", "[".repeat(100), "]".repeat(100));
-        let words = serde_json::to_string(&"a b ".repeat(5_000)).expect("a string");
-        let lines = serde_json::to_string(&"a\n".repeat(5_000)).expect("a string");
-        let odd = format!("{{{:?}:\"\u{7f}'\u{80}\u{1f600} #\",\"a\\nb\":[[],{{}},\"|\"]}}", "k".repeat(200));
-        let plain = r#"{"a":[],"b":{"c":[1,"x y,{[\"",null,{"d":"1"}]},"e":"\n x\n"}"#;
-        let (words, lines) = (nested(&words), nested(&lines));
-        for json in [plain, "{}", "[\"\"]", &odd, &nested(&odd), &words, &lines, &nested("0,0,{\"a\":[0,0]}")]
-        {
-            let made = crate::yaml::from_json(json.as_bytes()).expect("JSON").len();
-            let weighed = as_yaml(json.as_bytes());
-            assert!(made <= weighed, "{made} as {weighed}: {}", &json[..json.len().min(300)]);
-        }
-        assert!(as_yaml(words.as_bytes()) > 40 * words.len(), "each space is a line at that depth");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What describes the server: discovery, OpenAPI, health, version, metrics.
 //!
-//! In: a request that is about no resource. Out: a document. Those that are long and change only with the catalog have
-//! an ETag.
+//! In: a request that is about no resource. Out: a document. Those that are long and change only with the
+//! catalog have an ETag.
 
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
@@ -16,6 +16,8 @@ use http::{HeaderValue, Method};
 use sha2::{Digest, Sha256};
 
 use crate::answer::{self, HttpResponse};
+use crate::flow_control;
+use crate::flows;
 use crate::handler::{Handler, Head};
 use crate::negotiate::{self, Form};
 use crate::openapi;
@@ -49,7 +51,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
     if let Some((endpoint, check)) = Endpoint::of(path) {
         return Ok(health(handler, head, endpoint, check).await);
     }
-    let catalog = handler.registry.catalog();
+    let catalog = handler.api.catalog();
     if !matches!(head.method, Method::GET | Method::HEAD) {
         let is_known = matches!(
             path.split('/').nth(1),
@@ -63,6 +65,9 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             let checks = handler.documents.checks.paths();
             let openid = handler.accounts.openid().map(|_| [CONFIGURATION_PATH, KEYS_PATH]);
             let others = checks.iter().map(String::as_str).chain(["/metrics"]);
+            let others = others
+                .chain([flows::PATH])
+                .chain(handler.flow_control.iter().flat_map(|_| flow_control::DUMPS));
             let others = others.chain(openid.into_iter().flatten());
             let json = discovery::root_paths(&catalog, others);
             Ok(answer::sized(status::OK, "application/json", json.into(), head.takes_gzip()))
@@ -75,11 +80,19 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         ["metrics"] => {
             let text = handler.metrics.render(
                 &catalog,
-                &handler.inflight,
-                (&handler.memory, &handler.rooms, &handler.stalled_readers, &handler.event_blocks),
+                (&handler.inflight, handler.flow_control.as_ref(), handler.neighbourhood.as_deref()),
+                (&handler.memory, &handler.rooms, &handler.stalled_readers),
+                (&handler.event_blocks, &handler.shared_lists),
             );
             Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
+        ["debug", "api_priority_and_fairness", name] => {
+            let control = handler.flow_control.as_ref().ok_or_else(Failure::no_such_resource)?;
+            let text =
+                flow_control::dump(control, name, &head.query).ok_or_else(Failure::no_such_resource)?;
+            Ok(answer::text(status::OK, text))
+        }
+        ["debug", "forebay", "flows"] => flows::answer(handler, head).await,
         ["api"] => match aggregated_discovery(negotiate::accept(&head.headers), &OFFERED) {
             Some(media) => with_etag(
                 head,
@@ -139,8 +152,8 @@ fn found(document: Option<Vec<u8>>) -> Result<Vec<u8>, Failure> {
     document.ok_or_else(Failure::no_such_resource)
 }
 
-/// A document of the core group or of a built-in version: as with their resources, the path has types of its own. The
-/// documents of groups, and those of custom resources, have no such layer.
+/// A document of the core group or of a built-in version: as with their resources, the path has types of its
+/// own. The documents of groups, and those of custom resources, have no such layer.
 fn typed(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
     negotiate::any_of(negotiate::accept(&head.headers), &TYPES)?;
     json(head, document)

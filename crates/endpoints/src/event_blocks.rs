@@ -1,10 +1,11 @@
-//! Segments of the cache as the events of an initial state, deflated: what watch-lists in gzip are put together from.
+//! Segments of the cache as the events of an initial state, deflated: what watch-lists in gzip are put
+//! together from.
 //!
-//! A segment is deflated as the items of a LIST; events have other text around each object, so a watch-list needs
-//! another form of it. It is made by the first reader that comes to it, shared with those that come later, and held only while
-//! there are readers. In: a segment, and how its events are written. Out: their deflated text. Never: more than
-//! [`EVENT_BLOCKS_BYTES_MAX`], or [`EVENT_BLOCKS_PASSED_BYTES_MAX`] of what every reader has passed: the oldest go first, and
-//! who comes to them later makes them again.
+//! A segment is deflated as the items of a LIST; events have other text around each object, so a watch-list
+//! needs another form of it. It is made by the first reader that comes to it, shared with those that come
+//! later, and held only while there are readers. In: a segment, and how its events are written. Out: their
+//! deflated text. Never: more than [`EVENT_BLOCKS_BYTES_MAX`], or [`EVENT_BLOCKS_PASSED_BYTES_MAX`] of what
+//! every reader has passed: the oldest go first, and who comes to them later makes them again.
 
 use std::collections::VecDeque;
 use std::ptr;
@@ -14,7 +15,7 @@ use flate2::Crc;
 use forebay_apimachinery::Key;
 use forebay_catalog::Served;
 use forebay_object::{Deflated, SegmentId};
-use forebay_registry::AtRest;
+use forebay_reads::AtRest;
 
 use crate::limits::{EVENT_BLOCKS_BYTES_MAX, EVENT_BLOCKS_PASSED_BYTES_MAX};
 use crate::member;
@@ -108,8 +109,8 @@ impl EventBlocks {
 }
 
 impl Reader {
-    /// The events of the block that comes next. Whoever wants the same at the same time waits until they are made: a fraction of
-    /// a millisecond.
+    /// The events of the block that comes next. Whoever wants the same at the same time waits until they are
+    /// made: a fraction of a millisecond.
     ///
     /// - `write`: appends the event of an object by its place.
     pub fn next(&self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) -> Got {

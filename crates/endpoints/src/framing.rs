@@ -1,11 +1,11 @@
 //! What the frames of a watch are sent in: as they are, as a member of gzip, or as messages of a WebSocket.
 //!
-//! In: a watch, and room for frames, which the registry's `frames` makes in whichever media type. Out: a [`Batch`] as its connection
-//! takes it. Never: makes a frame, or looks into one.
+//! In: a watch, and room for frames, which `reads` makes in whichever media type. Out: a [`Batch`] as its
+//! connection takes it. Never: makes a frame, or looks into one.
 
 use std::task::{Context, Poll};
 
-use forebay_registry::{Batch, EventFormat, FrameSink as _, Step, WatchBody};
+use forebay_reads::{Batch, EventFormat, FrameSink as _, Step, WatchBody};
 
 use crate::metrics::WatchEvents;
 use crate::websocket;
@@ -35,7 +35,8 @@ impl Framing {
         }
     }
 
-    /// Counts the frames that were made since, and puts them into what they are sent in: `batch` is all of that.
+    /// Counts the frames that were made since, and puts them into what they are sent in: `batch` is all of
+    /// that.
     ///
     /// - `effort`: where it is compressed.
     /// - `is_initial`: more of the initial state is to come.

@@ -1,24 +1,42 @@
 //! Compression of large answers, as they are sent.
 //!
-//! In: a list's body, or another source. Out: one gzip member of it, a piece at a time. Holds next to nothing between two
-//! pieces.
+//! In: a list's body, or another source. Out: one gzip member of it, a piece at a time. Holds next to nothing
+//! between two pieces.
 
-use forebay_registry::ListBody;
+use forebay_reads::{ListBody, SeenObjects};
 use forebay_transport::BodySource;
 use forebay_transport::limits::CHUNK_BYTES;
 use http::{HeaderMap, header};
 
 use crate::limits::{DEFLATE_BYTES, STORED_BYTES_MAX};
 use crate::member::Member;
+use crate::source::OfList;
 
 /// What is compressed part by part.
 pub trait Parts: Send {
-    /// Adds about [`CHUNK_BYTES`] to `member`, or nothing where that took long enough as it is; whether there may be more.
+    /// Adds about [`CHUNK_BYTES`] to `member`, or nothing where that took long enough as it is; whether there
+    /// may be more.
     fn next(&mut self, member: &mut Member) -> bool;
 }
 
 /// A list whose blocks stay as they are.
 pub struct InBlocks(pub ListBody);
+
+impl Clone for InBlocks {
+    fn clone(&self) -> InBlocks {
+        InBlocks(self.0.fork())
+    }
+}
+
+impl OfList for InBlocks {
+    fn seen(&self) -> SeenObjects {
+        self.0.seen()
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
 
 impl Parts for InBlocks {
     fn next(&mut self, member: &mut Member) -> bool {
@@ -33,6 +51,7 @@ impl<S: BodySource> Parts for S {
 }
 
 /// Parts as one gzip member.
+#[derive(Clone)]
 pub struct Gzip<P> {
     parts: P,
     // `None` once it is complete.
@@ -75,6 +94,16 @@ impl<P: Parts> BodySource for Gzip<P> {
         *out = std::mem::take(&mut member.out);
         self.member = more.then_some(member);
         true
+    }
+}
+
+impl<P: OfList> OfList for Gzip<P> {
+    fn seen(&self) -> SeenObjects {
+        self.parts.seen()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.member.as_ref().map_or(0, |member| member.plain.len()) + self.parts.held_bytes()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What answering takes, and what each request may take of it: a seat, room for a body, a read or an object.
 //!
-//! In: the head of a request, and what it weighs. Out: a seat, a lease, a body; or a refusal. Never: who answers.
+//! In: the head of a request, and what it weighs. Out: a seat, a lease, a body; or a refusal. Never: who
+//! answers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,16 +10,21 @@ use forebay_api::{Api, MayCreate};
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
+use forebay_apimachinery::{Attributes, Caller};
 use forebay_auth::tokens::ServiceAccountTokens;
-use forebay_auth::{Access, Asker, Authenticators};
+use forebay_auth::{Access, Asker, Authenticators, Peer};
+use forebay_catalog::Target;
+use forebay_flow::Configuration;
 use forebay_object::Object;
-use forebay_registry::request::Target;
-use forebay_registry::{Registry, Weight};
-use forebay_rt::{Clock, Random};
+use forebay_reads::Weight;
+use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
+use forebay_usage::{ReadBefore, Usage, Usages};
 use http::{HeaderMap, Method};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use jiff::Timestamp;
+use tokio::sync::watch;
 
 use crate::arrivals::Arrivals;
 use crate::authz;
@@ -26,37 +32,51 @@ use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
+use crate::flow_control::{Cost, FlowControl, OfRequest};
 use crate::gzip;
 use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::negotiate::Form;
+use crate::neighbourhood::Neighbourhood;
 use crate::request_info::RequestInfo;
 use crate::room::Held;
 use crate::rooms::Rooms;
+use crate::shared_lists::SharedLists;
 use crate::status::Failure;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
-    /// The verbs that answer; what is served, LIST and WATCH are still asked of `registry`.
+    /// The verbs that answer.
     pub api: Arc<dyn Api>,
-    pub registry: Registry,
     pub clock: Clock,
     pub random: Random,
     pub accounts: Arc<ServiceAccountTokens>,
     pub authenticator: Authenticators,
     pub access: Arc<Access>,
     pub inflight: Inflight,
+    pub flow_control: Option<FlowControl>,
     pub arrivals: Arrivals,
     pub rooms: Rooms,
     pub memory: Memory,
     pub stalled_readers: StalledReaders,
     pub event_blocks: EventBlocks,
+    pub shared_lists: SharedLists,
     pub metrics: Arc<Metrics>,
+    pub usages: Usages,
     pub drain: Drain,
+    /// Where there may be other servers.
+    pub neighbourhood: Option<Arc<Neighbourhood>>,
     pub documents: Documents,
     pub request_timeout: Duration,
+}
+
+/// What is known of a connection: who it is, and what was read on it.
+#[derive(Default)]
+pub struct OnConnection {
+    pub peer: Peer,
+    pub read: Arc<ReadBefore>,
 }
 
 /// A request's head, read once.
@@ -66,8 +86,13 @@ pub struct Head {
     pub query: Query,
     pub info: RequestInfo,
     pub asker: Asker,
+    pub flow: OfRequest,
+    /// Nothing before it is known who asks.
+    pub usage: Option<Arc<Usage>>,
     /// What is answered is written to it.
     pub channel: ResponseChannel,
+    /// Raised when its connection is told to go.
+    pub going: Shutdown,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -75,6 +100,17 @@ pub struct Head {
 impl Head {
     pub fn takes_gzip(&self) -> bool {
         gzip::is_taken(&self.headers)
+    }
+
+    /// What is asked, by whom.
+    pub fn asked<'a>(&'a self, caller: &'a Caller) -> Attributes<'a> {
+        Attributes { caller, verb: &self.info.verb, about: self.info.about() }
+    }
+
+    /// It came to something else than was foreseen.
+    pub fn came_to(&self, cpu: Duration) {
+        self.flow.ticket().iter().for_each(|ticket| ticket.came_to(cpu));
+        self.usage.iter().for_each(|usage| usage.came_to(cpu));
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
@@ -95,11 +131,19 @@ impl Handler {
         Ok(())
     }
 
-    /// The body, whole. The request has a seat from then on, as long as it is worked on, and none while it waits.
+    /// The body, whole. The request has a seat from then on, as long as it is worked on, and none while it
+    /// waits.
+    ///
+    /// - `cost`: what it costs with a body of so many bytes.
     ///
     /// # Errors
     /// See [`body_in::read`]; 429 when there is no seat, or it came so slowly that it had to give way.
-    pub async fn receive(&self, head: &Head, body: Incoming) -> Result<Received, Failure> {
+    pub async fn receive(
+        &self,
+        head: &Head,
+        body: Incoming,
+        cost: impl FnOnce(usize) -> Cost,
+    ) -> Result<Received, Failure> {
         let (rooms, user) = (&self.rooms, head.asker.name());
         let received = if body.is_end_stream() {
             body_in::read(rooms, user, &head.headers, body).await?
@@ -115,11 +159,34 @@ impl Handler {
         if head.seat().is_none() {
             self.sit(head)?;
         }
+        self.begin(head, || cost(received.bytes.len())).await?;
         Ok(received)
     }
 
-    /// Admits a LIST, or a WATCH with its initial state, by what it may come to: at once, or after a wait. One that is cheap holds
-    /// nothing.
+    /// Begins to let requests take turns, where they do.
+    pub fn start_flow_control(&self, configuration: watch::Receiver<Configuration>, tasks: &Tasks) {
+        if let Some(control) = &self.flow_control {
+            control.start(configuration, &self.rooms, tasks);
+        }
+    }
+
+    /// Waits for the request's turn, unless it had it. Cancel-safe.
+    ///
+    /// # Errors
+    /// 429, with a slot to come back in, and why.
+    pub async fn begin(&self, head: &Head, cost: impl FnOnce() -> Cost) -> Result<(), Failure> {
+        let cost = cost();
+        if let Some(control) = &self.flow_control {
+            let caller = head.asker.caller();
+            head.flow.begin(control, (&head.asked(&caller), &head.info.path), cost).await?;
+        }
+        let (price, keeps) = (cost.price, cost.watch_bytes.unwrap_or(0));
+        head.usage.iter().for_each(|usage| usage.begun(price.cpu, price.bytes, keeps));
+        Ok(())
+    }
+
+    /// Admits a LIST, or a WATCH with its initial state, by what it may come to: at once, or after a wait.
+    /// One that is cheap holds nothing.
     ///
     /// - `is_as_stored`: nothing is made of the objects but what is stored of them.
     ///
@@ -128,17 +195,16 @@ impl Handler {
     pub async fn admit_read(
         &self,
         head: &Head,
-        Weight { objects, bytes }: Weight,
+        weight: Weight,
         is_as_stored: bool,
     ) -> Result<Option<Held>, Failure> {
-        let work = ListWork { form: !is_as_stored, objects, bytes };
-        let Some(bytes) = cost::list(work) else { return Ok(None) };
+        let Some(bytes) = cost::list(ListWork::of(weight, is_as_stored)) else { return Ok(None) };
         let held = self.rooms.lists.take(head.asker.name(), bytes).await;
         held.map(Some).map_err(|_full| self.rooms.full())
     }
 
-    /// Admits the answer to a GET: at once for most, after a wait for a large object. The lease is for what is sent, and for the
-    /// tree that the object is read into to be shown, where that is large.
+    /// Admits the answer to a GET: at once for most, after a wait for a large object. The lease is for what
+    /// is sent, and for the tree that the object is read into to be shown, where that is large.
     ///
     /// # Errors
     /// 429 when there is no memory for it.
@@ -165,11 +231,16 @@ impl Handler {
         Ok((held.map_err(|_full| self.rooms.full())?, tree))
     }
 
-    /// What the tree of the object that is to be changed takes, where that is large. It is asked for with the room for the body,
-    /// once that is there: who waits for one holds nothing of the other.
+    /// What the tree of the object that is to be changed takes, where that is large. It is asked for with the
+    /// room for the body, once that is there: who waits for one holds nothing of the other.
     pub fn bytes_to_change(&self, target: &Target) -> usize {
-        let object = self.registry.cached(target).filter(|object| object.body_len() > ANSWER_LARGE_BYTES);
+        let object = target.cached().filter(|object| object.body_len() > ANSWER_LARGE_BYTES);
         object.map_or(0, |object| cost::body(&object.body(), None))
+    }
+
+    /// Wall time as Tables show ages at.
+    pub fn timestamp(&self) -> Timestamp {
+        forebay_reads::timestamp(&self.clock)
     }
 
     /// The data itself does not fit any more: only what makes none of it, or less, is done.

@@ -1,8 +1,10 @@
-//! Who this server is and whom it knows, and how that is replaced while it serves: its certificate, the authorities of its
-//! clients' certificates, the tokens that it was given, the keys of service accounts' tokens.
+//! Who this server is and whom it knows, and how that is replaced while it serves: its certificate, the
+//! authorities of its clients' certificates, the tokens that it was given, the keys of service accounts'
+//! tokens.
 //!
-//! In: PEM and tokens, each of the four by itself. Out: what handshakes and requests go by from then on. Each is taken whole or
-//! not at all, and no connection ends for it. Never: opens a file; whoever reads them has the handle (ADR 46).
+//! In: PEM and tokens, each of the four by itself. Out: what handshakes and requests go by from then on. Each
+//! is taken whole or not at all, and no connection ends for it. Never: opens a file; whoever reads them has
+//! the handle (ADR 46).
 //!
 //! Owner: whoever has the handle; what it changes is published.
 
@@ -13,7 +15,7 @@ use forebay_auth::Credentials;
 use forebay_auth::authority::ClientAuthority;
 use forebay_auth::tokens::ServiceAccountTokens;
 
-use crate::config::{Config, TokenKeys, TokenUser};
+use crate::config::{ApiServerConfig, TokenKeys, TokenUser};
 use crate::tls::{self, Serving, TlsError};
 
 /// See the module's doc. Cheap to clone.
@@ -57,7 +59,7 @@ impl Identity {
     ///
     /// # Errors
     /// [`TlsError`].
-    pub(crate) fn new(config: &Config, address: String) -> Result<Identity, TlsError> {
+    pub(crate) fn new(config: &ApiServerConfig, address: String) -> Result<Identity, TlsError> {
         let (serving, authority) = Serving::new(&config.tls)?;
         let known = Arc::new(Known::new(config, address, authority));
         Ok(Identity { serving: Arc::new(serving), known })
@@ -83,8 +85,8 @@ impl Identity {
         Ok(())
     }
 
-    /// Believes these authorities of client certificates and no others: for who connects from now on, and for what is read of
-    /// those who have.
+    /// Believes these authorities of client certificates and no others: for who connects from now on, and for
+    /// what is read of those who have.
     ///
     /// - `client_ca`: PEM.
     ///
@@ -105,8 +107,8 @@ impl Identity {
         self.known.counts.replaced(IdentityPart::Tokens);
     }
 
-    /// Signs and verifies tokens of service accounts with these keys, from the next on. What was found good before is verified
-    /// again.
+    /// Signs and verifies tokens of service accounts with these keys, from the next on. What was found good
+    /// before is verified again.
     pub fn sign_with(&self, keys: TokenKeys) {
         self.known.accounts.replace_keys(keys);
         self.known.counts.replaced(IdentityPart::AccountKeys);
@@ -120,7 +122,7 @@ impl Identity {
 
 impl Known {
     /// See [`Identity::new`].
-    pub fn new(config: &Config, address: String, authority: Option<ClientAuthority>) -> Known {
+    pub fn new(config: &ApiServerConfig, address: String, authority: Option<ClientAuthority>) -> Known {
         Known {
             credentials: Arc::new(Credentials::new(authority, &config.tokens)),
             accounts: Arc::new(ServiceAccountTokens::new(config.service_accounts.clone(), address)),

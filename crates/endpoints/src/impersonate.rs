@@ -1,7 +1,8 @@
 //! Acting as somebody else: `Impersonate-User` and its kin.
 //!
-//! In: the headers. Out: whom the request is to be made as; whether it may is for [`Wanted::checked`]. A request with any such header is made as somebody else or refused, never made as
-//! the one who asks: what cannot be read, or is not known, is not passed over.
+//! In: the headers. Out: whom the request is to be made as; whether it may is for [`Wanted::checked`]. A
+//! request with any such header is made as somebody else or refused, never made as the one who asks: what
+//! cannot be read, or is not known, is not passed over.
 //!
 //! Source: apiserver v1.36.3 `endpoints/filters/impersonation.go`.
 
@@ -22,8 +23,9 @@ const ALL: &str = "impersonate-";
 /// What the headers ask for, if anything.
 ///
 /// # Errors
-/// Attributes of a user who is not named: 500, as kube-apiserver has it. 400 for what is no UTF-8, and for headers of this kind
-/// that name nobody: kube-apiserver passes over an empty `Impersonate-User`, and the request would be made as who asks.
+/// Attributes of a user who is not named: 500, as kube-apiserver has it. 400 for what is no UTF-8, and for
+/// headers of this kind that name nobody: kube-apiserver passes over an empty `Impersonate-User`, and the
+/// request would be made as who asks.
 pub fn wanted(headers: &HeaderMap) -> Result<Option<Wanted>, Failure> {
     let mut asked = headers.keys().filter(|name| name.as_str().starts_with(ALL)).peekable();
     if asked.peek().is_none() {
@@ -58,7 +60,8 @@ fn text(name: &str, value: &HeaderValue) -> Result<String, Failure> {
         .map_err(|_| Status::bad_request(format!("the header {name} is not UTF-8")).into())
 }
 
-/// A key as it was before it was made fit for a header's name; one that cannot have been is taken as it stands.
+/// A key as it was before it was made fit for a header's name; one that cannot have been is taken as it
+/// stands.
 fn unescaped(key: &str) -> String {
     request_info::decode(key).unwrap_or_else(|_| key.to_string())
 }

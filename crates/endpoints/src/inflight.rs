@@ -1,7 +1,8 @@
 //! How many requests may be worked on at once.
 //!
-//! In: a request's kind. Out: a seat, given back when dropped, or a refusal. Watches and the like take none. As in
-//! kube-apiserver, `system:masters` are counted and never refused: somebody must be able to repair an overloaded server.
+//! In: a request's kind. Out: a seat, given back when dropped, or a refusal. Watches and the like take none.
+//! As in kube-apiserver, `system:masters` are counted and never refused: somebody must be able to repair an
+//! overloaded server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

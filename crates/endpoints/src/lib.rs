@@ -1,7 +1,8 @@
-//! The HTTP edge: everything between a connection and the verbs of `registry`.
+//! The HTTP edge: everything between a connection and the verbs, which it knows by one trait.
 //!
-//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes through [`request`] (who, may they, is there room), then to
-//! [`resource`] (the API's verbs) or to [`documents`] (what describes the server). Never: decides what a write means.
+//! In: requests, from `transport`. Out: answers, each with what it wants of its connection. A request goes
+//! through [`request`] (who, may they, is there room), then to [`resource`] (the API's verbs) or to
+//! [`documents`] (what describes the server). Never: decides what a write means.
 
 mod answer;
 mod arrivals;
@@ -13,6 +14,8 @@ pub mod config;
 mod cost;
 mod documents;
 mod event_blocks;
+mod flow_control;
+mod flows;
 mod framing;
 #[cfg(test)]
 mod fuzz;
@@ -23,10 +26,13 @@ mod impersonate;
 mod in_process;
 mod inflight;
 pub mod limits;
+mod list_answer;
+mod list_content;
 mod member;
 mod memory;
 mod metrics;
 mod negotiate;
+mod neighbourhood;
 mod offload;
 mod openapi;
 mod pretty;
@@ -40,6 +46,8 @@ mod room;
 mod rooms;
 mod server;
 mod service;
+mod shared_lists;
+mod shared_pieces;
 mod source;
 mod status;
 #[cfg(test)]
@@ -49,10 +57,11 @@ mod tokens;
 mod warnings;
 mod watch_body;
 mod websocket;
-mod yaml;
+mod yaml_list;
 mod zipped;
 
 pub use forebay_transport::TlsError;
 pub use identity::Identity;
 pub use in_process::InProcess;
-pub use server::{Bound, ServeError};
+pub use neighbourhood::Neighbours;
+pub use server::{Backing, Bound, ServeError};

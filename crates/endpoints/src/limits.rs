@@ -5,13 +5,14 @@ use std::time::Duration;
 use forebay_apimachinery::lease::LEASE_BYTES_MAX;
 use forebay_transport::limits::{CHUNK_BYTES, CONNECTION_BYTES, PIECE_BYTES, STREAM_SEND_BYTES};
 
-/// Connections at once; fewer where the system has no files for them. Beyond it strangers give way (`seats.rs`), and where there
-/// are none who comes is closed at once, and counted. A connection that does nothing costs about 20 KiB, most of it TLS: 16,384
-/// of them are 320 MiB.
+/// Connections at once; fewer where the system has no files for them. Beyond it strangers give way
+/// (`seats.rs`), and where there are none who comes is closed at once, and counted. A connection that does
+/// nothing costs about 20 KiB, most of it TLS: 16,384 of them are 320 MiB.
 pub const CONNECTIONS_MAX: usize = 16_384;
 
-/// Requests whose bodies are on their way. They hold no seat; with its task each takes 16 KiB, its head included: 32 MiB. With more
-/// the one gives way that was sent nothing for the longest, of the user who has the most.
+/// Requests whose bodies are on their way. They hold no seat; with its task each takes 16 KiB, its head
+/// included: 32 MiB. With more the one gives way that was sent nothing for the longest, of the user who has
+/// the most.
 pub const ARRIVALS_MAX: usize = 2_048;
 
 /// What a stream takes whose small answer waits for its reader: the answer, its head, and a task.
@@ -23,12 +24,14 @@ pub const BODY_BYTES_MAX: usize = 3 << 20;
 /// Bytes of a body that is too large that are read and dropped, so that its client gets to read the answer.
 pub const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 
-/// Bytes that requests of one class may hold at once while memory is not short; what comes on top waits, then is answered
-/// 429. Lists: 64 MiB / about 200 KiB = 300 of pods at once, or 20 of Secrets of 1 MiB. Answers that are there whole: 32
-/// MiB. Bodies, the trees that they become and the objects made of them: 128 MiB for large ones, and 32 MiB for those that
-/// take less than [`BODY_SMALL_BYTES`], which wait for no large one. The largest body, in the worst of shapes, becomes the whole of
-/// [`LEASE_BYTES_MAX`]: it goes alone. Under a memory limit each class has a share of what is left of it, and what would take more than
-/// that is refused.
+/// Bytes that requests of one class may hold at once while memory is not short; what comes on top waits, then
+/// is answered
+/// 429. Lists: 64 MiB / about 200 KiB = 300 of pods at once, or 20 of Secrets of 1 MiB. Answers that are
+///      there whole: 32 MiB. Bodies, the trees that they become and the objects made of them: 128 MiB for
+///      large ones, and 32 MiB for those that take less than [`BODY_SMALL_BYTES`], which wait for no large
+///      one. The largest body, in the worst of shapes, becomes the whole of [`LEASE_BYTES_MAX`]: it goes
+///      alone. Under a memory limit each class has a share of what is left of it, and what would take more
+///      than that is refused.
 pub const LISTS_ROOM_BYTES: usize = 64 << 20;
 pub const ANSWERS_ROOM_BYTES: usize = 32 << 20;
 pub const BODIES_ROOM_BYTES: usize = 128 << 20;
@@ -40,18 +43,20 @@ pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 /// The least that a class has while the process is near its memory limit: small writes go on.
 pub const WRITES_ROOM_BYTES_MIN: usize = 4 << 20;
 
-/// A request that takes no more goes on when nothing else of its class does, however little room there is: near the limit
-/// things go one at a time.
+/// A request that takes no more goes on when nothing else of its class does, however little room there is:
+/// near the limit things go one at a time.
 pub const ROOM_ONE_BYTES: usize = 4 << 20;
 
-/// How long a request waits for room; then it is answered 429. As kube-apiserver's queues: a fraction of its timeout.
+/// How long a request waits for room; then it is answered 429. As kube-apiserver's queues: a fraction of its
+/// timeout.
 pub const ROOM_WAIT: Duration = Duration::from_secs(30);
 
 /// How long a body that is half read waits for room: others that are half read wait as well.
 pub const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
 
-/// Requests that wait for room of one class, in all and of one user, and as many of all who hold something already: about 300 B for
-/// the place of each, and under 8 KiB for the request that waits. Beyond it they are answered 429.
+/// Requests that wait for room of one class, in all and of one user, and as many of all who hold something
+/// already: about 300 B for the place of each, and under 8 KiB for the request that waits. Beyond it they are
+/// answered 429.
 pub const ROOM_WAITING_MAX: usize = 4_096;
 pub const ROOM_WAITING_PER_USER_MAX: usize = 2_048;
 
@@ -73,8 +78,8 @@ pub const DELETE_COLLECTION_BYTES: usize = 5 << 20;
 /// An answer that is there whole and takes no more is not counted: it is within what a connection may take.
 pub const ANSWER_SMALL_BYTES: usize = 4 << 10;
 
-/// A GET of more waits while there is no room for answers. Others do not, and make it so that those who have stalled lose
-/// theirs.
+/// A GET of more waits while there is no room for answers. Others do not, and make it so that those who have
+/// stalled lose theirs.
 pub const ANSWER_LARGE_BYTES: usize = 64 << 10;
 
 /// A body that takes no more than that, with the tree that it becomes, does not wait for larger ones.
@@ -83,19 +88,20 @@ pub const BODY_SMALL_BYTES: usize = 256 << 10;
 /// Room is asked for in steps while a body comes in: who announces much and sends little holds little.
 pub const BODY_STEP_BYTES: usize = 64 << 10;
 
-/// While others wait for room, or there is more than there may be, a reader that has taken nothing for so long loses its
-/// answer.
+/// While others wait for room, or there is more than there may be, a reader that has taken nothing for so
+/// long loses its answer.
 pub const STALL_WAIT_WHEN_FULL: Duration = Duration::from_secs(2);
 
-/// A request's head that takes no more is not counted. A longer one takes room as an answer does, as long as it is answered.
+/// A request's head that takes no more is not counted. A longer one takes room as an answer does, as long as
+/// it is answered.
 pub const HEAD_SMALL_BYTES: usize = 4 << 10;
 
 /// How often memory is looked at, and things made to give way while it is short.
 pub const MEMORY_PERIOD: Duration = Duration::from_millis(100);
 pub const MEMORY_RELIEF_PERIOD: Duration = Duration::from_secs(1);
 
-/// Percent of the memory limit at which each level begins, how far below that it ends, and up to where requests may fill
-/// what is left.
+/// Percent of the memory limit at which each level begins, how far below that it ends, and up to where
+/// requests may fill what is left.
 pub const MEMORY_PERCENT: [u64; 3] = [80, 90, 95];
 pub const MEMORY_FALL_PERCENT: u64 = 3;
 pub const MEMORY_ROOM_PERCENT: u64 = 90;
@@ -112,55 +118,73 @@ pub const READER_AGE_WHEN_SHORT: Duration = Duration::from_secs(10);
 /// Who cannot create for want of memory is asked to come again after so long.
 pub const NO_MEMORY_RETRY_SECONDS: u32 = 10;
 
-/// Nodes that one YAML body may expand to through its aliases, and how deep it may nest. More is answered 400.
-pub const YAML_NODES_MAX: usize = 200_000;
-pub const YAML_DEPTH_MAX: usize = 128;
-
-/// JSON that a YAML body may become: written out in full it at most doubles, apart from control characters.
-pub const YAML_JSON_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
-
-/// Times that an item of a YAML list may become longer than its JSON, beyond a piece: one that its depth makes longer stands
-/// on one line.
+/// Times that an item of a YAML list may become longer than its JSON, beyond a piece: one that its depth
+/// makes longer stands on one line.
 pub const YAML_GROWTH_MAX: usize = 8;
 
-/// A batch of a watch's initial state ends with the event that goes beyond this: with events of 8 KB it is within the 64 KiB
-/// that the kernel sends as one packet. Two for each batch take a quarter more CPU, all in all.
+/// A batch of a watch's initial state ends with the event that goes beyond this: with events of 8 KB it is
+/// within the 64 KiB that the kernel sends as one packet. Two for each batch take a quarter more CPU, all in
+/// all.
 pub const STATE_BYTES: usize = CHUNK_BYTES - (8 << 10);
 
 /// Plain bytes between two deflated blocks that are stored as they are: commas. More are compressed.
 pub const STORED_BYTES_MAX: usize = 64;
 
-/// What is kept of blocks as events, for all watch-lists in gzip together while there are any. 20,000 pods of 8 KB are 17 MiB
-/// so; ten readers of them that begin together are up to 4 MiB apart, as much as the socket of one who reads no faster takes.
+/// What is kept of blocks as events, for all watch-lists in gzip together while there are any. 20,000 pods of
+/// 8 KB are 17 MiB so; ten readers of them that begin together are up to 4 MiB apart, as much as the socket
+/// of one who reads no faster takes.
 pub const EVENT_BLOCKS_BYTES_MAX: usize = 8 << 20;
 
 /// With more than this what every reader has passed is not kept for who is yet to begin.
 pub const EVENT_BLOCKS_PASSED_BYTES_MAX: usize = 2 << 20;
 
+/// What is kept of pieces of lists that several read, for all lists together: two of 20,000 pods of 8 KB in
+/// gzip, or of what readers are apart who read 150 MB as they are. With a limit of memory it is no more than
+/// this part of it.
+pub const SHARED_LISTS_BYTES_MAX: usize = 32 << 20;
+pub const SHARED_LISTS_SHARE: u64 = 16;
+
+/// For so long whoever asks for the same list finds what was made of it, from its first piece on, if there is
+/// room. Later ones begin it anew: in a list of a state that has not changed that is once in so long.
+pub const SHARED_ANSWER_WAIT: Duration = Duration::from_secs(2);
+
+/// So much of an answer is kept that only one has asked for. Once that one has read more, it goes, and the
+/// next to ask within [`SHARED_ANSWER_WAIT`] begins one that is kept: equal lists are made twice, and one by
+/// itself fills no memory, of which each page would have to be zeroed.
+pub const LONE_BYTES_MAX: usize = 1 << 20;
+
+/// Answers that are found so. Of more, the oldest are still read, and no longer found.
+pub const SHARED_ANSWERS_MAX: usize = 128;
+
 /// Plain bytes that are compressed in one go, without a window of what came before.
 pub const DEFLATE_BYTES: usize = 128 << 10;
 
-/// Work on so many bytes of what was received or is answered is [offloaded](crate::offload) from the tasks: at some 75 MB/s,
-/// as YAML has it, 64 KiB take a millisecond.
+/// Work on so many bytes of what was received or is answered is [offloaded](crate::offload) from the tasks:
+/// at some 75 MB/s, as YAML has it, 64 KiB take a millisecond.
 pub const OFFLOAD_BYTES: usize = 64 << 10;
 
 /// Answers below this are not worth compressing (KEP-2338).
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 
-/// Bytes of events that a watcher may hold while memory is short: two pieces. One with a longer event, which may be a copy that
-/// is its own (Table, gzip, WebSocket), comes back for it.
+/// Bytes of events that a watcher may hold while memory is short: two pieces. One with a longer event, which
+/// may be a copy that is its own (Table, gzip, WebSocket), comes back for it.
 pub const HELD_BYTES_MAX: usize = 2 * PIECE_BYTES;
 
-/// Runes of all warnings of an answer together, and of each one once the total is reached (kube-apiserver's limits).
+/// Runes of all warnings of an answer together, and of each one once the total is reached (kube-apiserver's
+/// limits).
 pub const WARNING_RUNES_MAX: usize = 4 * 1024;
 pub const WARNING_RUNES_CUT: usize = 256;
+
+/// What who uses the server takes as an answer, at the worst.
+pub const FLOWS_BYTES: usize = forebay_usage::limits::ROWS_MAX * forebay_usage::limits::ROW_JSON_BYTES;
 
 /// Label values of metrics that come from requests, per family: more are counted under `other`.
 pub const METRIC_SERIES_MAX: usize = 4_096;
 
-/// Certificates that a client may send, and bytes of them together: a client's own and two or three of authorities are 2 to 6
-/// KB, with RSA of 4096 bits. TLS keeps what was sent for as long as the connection lives, and nobody else does. More, of which
-/// there could be 64 KiB or 13,000 empty ones, ends the handshake.
+/// Certificates that a client may send, and bytes of them together: a client's own and two or three of
+/// authorities are 2 to 6 KB, with RSA of 4096 bits. TLS keeps what was sent for as long as the connection
+/// lives, and nobody else does. More, of which there could be 64 KiB or 13,000 empty ones, ends the
+/// handshake.
 pub const CLIENT_CERTIFICATES_MAX: usize = 8;
 pub const CLIENT_CHAIN_BYTES_MAX: usize = 16 << 10;
 
@@ -172,9 +196,27 @@ pub const CONNECTIONS_MIN: usize = 256;
 // What a connection may take holds the largest chain and as much again of everything else, on average.
 const _: () = assert!(2 * CLIENT_CHAIN_BYTES_MAX as u64 <= CONNECTION_BYTES);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
+const _: () = assert!(forebay_yaml::limits::JSON_BYTES_MAX >= 2 * BODY_BYTES_MAX);
 const _: () =
     assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);
 const _: () = assert!(EVENT_BLOCKS_PASSED_BYTES_MAX <= EVENT_BLOCKS_BYTES_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 // What is compressed whole is compressed apart.
 const _: () = assert!(GZIP_BYTES_MIN >= OFFLOAD_BYTES);
+
+/// Bounds of how many requests are worked on at once with flow control: the limit finds itself between them.
+/// 16 keep two cores busy while some wait for the disk; without `--max-requests-inflight` or its sibling
+/// 4,096 are under way at most, about 8 KiB each.
+pub const SEATS_MIN: u64 = 16;
+pub const SEATS_MAX: u64 = 4_096;
+
+/// A server that refused a request tells the others for so long that it has no room, so that nobody is sent
+/// to it meanwhile.
+pub const REFUSING_WAIT: Duration = Duration::from_secs(10);
+
+/// What watches may take together, and no more than a quarter of a memory limit. One flow alone has half of
+/// it, 65,536 watches that are streams. What an idle one takes is measured in docs/performance.md: 6.6 KB as
+/// a stream, 25 KB with a connection of its own. Beyond that a watch is answered 429.
+pub const WATCHES_POOL_BYTES: u64 = 1 << 30;
+pub const WATCH_STREAM_BYTES: u64 = 8 << 10;
+pub const WATCH_CONNECTION_BYTES: u64 = 32 << 10;

@@ -1,16 +1,17 @@
 //! A gzip member that is put together: what the cache has deflated as it is, and the rest compressed.
 //!
-//! In: plain text and deflated segments, in turn. Out: gzip's head, then for each segment its own deflated bytes, stored blocks
-//! for the commas between them, and what is not in a block compressed; in the end an empty final block and the CRC of it
-//! all, which is combined from those of the parts. One member, because readers of one stop at its end (zlib, and who is
-//! built on it). Every part ends on a byte boundary. Never: holds a compressor: each thread has one.
+//! In: plain text and deflated segments, in turn. Out: gzip's head, then for each segment its own deflated
+//! bytes, stored blocks for the commas between them, and what is not in a block compressed; in the end an
+//! empty final block and the CRC of it all, which is combined from those of the parts. One member, because
+//! readers of one stop at its end (zlib, and who is built on it). Every part ends on a byte boundary. Never:
+//! holds a compressor: each thread has one.
 
 use std::cell::RefCell;
 
 use flate2::Crc;
 use forebay_deflate::Deflate;
 use forebay_object::Deflated;
-use forebay_registry::Sink;
+use forebay_reads::Sink;
 use zlib_rs::crc32::crc32_combine;
 
 use crate::limits::{DEFLATE_BYTES, STORED_BYTES_MAX};
@@ -22,6 +23,7 @@ const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
 const END: [u8; 2] = [0x03, 0x00];
 
 /// A member, as far as it was put together.
+#[derive(Clone)]
 pub struct Member {
     /// What is finished.
     pub out: Vec<u8>,
@@ -81,8 +83,8 @@ impl Member {
         self.sum.count(crc, len);
     }
 
-    /// An empty stored block: its reader has all that is before it at once. Go's inflater keeps what it has until there is
-    /// more, or this.
+    /// An empty stored block: its reader has all that is before it at once. Go's inflater keeps what it has
+    /// until there is more, or this.
     pub fn pause(&mut self) {
         store_block(&[], &mut self.out);
     }

@@ -1,16 +1,17 @@
 //! How full the process's memory is, and who gives way.
 //!
-//! In: a limit, and now and then a reading of what is used. Out: the limits of the [`Rooms`], and at each level what gives
-//! way: first what is made anew for nobody's loss, then readers and recent snapshots, then the windows of events; never the
-//! tree. Every change of level is logged. Without a limit nothing of this happens.
+//! In: a limit, and now and then a reading of what is used. Out: the limits of the [`Rooms`], and at each
+//! level what gives way: first what is made anew for nobody's loss, then readers and recent snapshots, then
+//! the windows of events; never the tree. Every change of level is logged. Without a limit nothing of this
+//! happens.
 //!
 //! Owner: one task; what it decided is read from atomics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use forebay_api::{Caches, Relief};
 use forebay_apimachinery::{Reason, Status};
-use forebay_registry::{Registry, Relief};
 use forebay_rt::{Clock, Duration, Instant};
 use forebay_transport::limits::CONNECTION_BYTES;
 use forebay_transport::{Connections, StalledReaders};
@@ -23,6 +24,7 @@ use crate::limits::{
     READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
 };
 use crate::rooms::Rooms;
+use crate::shared_lists::SharedLists;
 
 /// How short memory is, and so who gives way. In order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,12 +32,14 @@ use crate::rooms::Rooms;
 pub enum Level {
     #[default]
     Calm,
-    /// Protobuf messages, inflated blocks and blocks as events are dropped, and the allocator gives back what is free.
+    /// Protobuf messages, inflated blocks, blocks as events and what lists share are dropped, and the
+    /// allocator gives back what is free.
     Caches,
-    /// Half of the connections of strangers end. Recent snapshots are forgotten, and readers that hold an old one are reset,
-    /// the oldest first. What is expensive goes one at a time.
+    /// Half of the connections of strangers end. Recent snapshots are forgotten, and readers that hold an old
+    /// one are reset, the oldest first. What is expensive goes one at a time.
     Readers,
-    /// Windows of events shrink. What is expensive is refused, and so are creates for as long as that does not help.
+    /// Windows of events shrink. What is expensive is refused, and so are creates for as long as that does
+    /// not help.
     Windows,
 }
 
@@ -51,7 +55,8 @@ impl Level {
         }
     }
 
-    /// The level at `used` of `limit` bytes, if it was this one before: it falls a little later than it rises.
+    /// The level at `used` of `limit` bytes, if it was this one before: it falls a little later than it
+    /// rises.
     fn next(self, used: u64, limit: u64) -> Level {
         let reached = |less: u64| {
             let at = |percent: u64| used >= limit / 100 * (percent - less);
@@ -85,7 +90,7 @@ pub struct Counts {
 }
 
 /// Who reads much, what is made for them, and who is connected.
-type Readers = (StalledReaders, EventBlocks, Connections);
+type Readers = (StalledReaders, (EventBlocks, SharedLists), Connections);
 
 /// What the task remembers between two looks.
 struct Watch {
@@ -152,20 +157,21 @@ impl Memory {
     }
 
     /// Looks at it for ever; without a limit only at who waits for readers that have stalled.
-    pub async fn watch(self, clock: Clock, registry: Registry, rooms: Rooms, readers: Readers) {
+    pub async fn watch(self, clock: Clock, caches: Arc<dyn Caches>, rooms: Rooms, readers: Readers) {
         let mut watch = Watch::new(clock.now());
         loop {
             if rooms.is_waited_for() {
                 readers.0.let_go_of(STALL_WAIT_WHEN_FULL, usize::MAX);
             }
             if let (Some(limit), Some(used)) = (self.0.config.limit, (self.0.config.read)()) {
-                registry.keep_messages(messages_share(used, limit));
+                caches.keep_messages(messages_share(used, limit));
                 let due = self.look(used, limit, &mut watch, &rooms, clock.now());
-                readers.1.keep(self.level() >= Level::Caches);
+                readers.1.0.keep(self.level() >= Level::Caches);
                 if let Some(level) = due {
-                    self.relieve(level, limit, &registry, (&readers.0, &readers.2));
+                    self.relieve(level, limit, &*caches, (&readers.0, &readers.2));
                 }
             }
+            readers.1.1.let_go(self.level() >= Level::Caches);
             clock.sleep(MEMORY_PERIOD).await;
         }
     }
@@ -205,7 +211,7 @@ impl Memory {
         &self,
         level: Level,
         limit: u64,
-        registry: &Registry,
+        caches: &dyn Caches,
         (stalled_readers, seats): (&StalledReaders, &Connections),
     ) {
         let counts = self.counts();
@@ -215,7 +221,7 @@ impl Memory {
             let reset = stalled_readers.let_go_of_oldest(READER_AGE_WHEN_SHORT);
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
         }
-        let shrunk = registry.relieve(Relief {
+        let shrunk = caches.relieve(Relief {
             made: level >= Level::Caches,
             snapshots: level >= Level::Readers,
             windows_bytes_max: windows,

@@ -1,17 +1,18 @@
 //! The form of an answer: encoding, transformation, indentation.
 //!
 //! In: the `Accept` header, `pretty` in the query, the user agent. Out: [`Form`], or a 406. Two layers, as in
-//! kube-apiserver: the path takes or refuses the media types as they stand, then what the clauses ask for is looked at.
+//! kube-apiserver: the path takes or refuses the media types as they stand, then what the clauses ask for is
+//! looked at.
 
+use forebay_apimachinery::Reason;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::{
-    AsKind, Choice, Media, MetaVersion, Offered, negotiate, negotiate_custom, not_acceptable,
+    AsKind, Choice, Drops, Media, MetaVersion, Offered, negotiate, negotiate_custom, not_acceptable,
     not_acceptable_stream, parse_accept,
 };
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::{GroupResource, Reason};
 use forebay_catalog::Served;
-use forebay_registry::EventFormat;
+use forebay_reads::EventFormat;
 use http::{HeaderMap, header};
 
 use crate::status::{Failure, OFFERED};
@@ -23,6 +24,7 @@ pub struct Form {
     pub as_kind: AsKind,
     /// Of `as_kind`.
     pub meta: MetaVersion,
+    pub drops: Drops,
     pub pretty: bool,
 }
 
@@ -33,6 +35,7 @@ pub struct StreamForm {
     pub as_kind: AsKind,
     /// Of `as_kind`.
     pub meta: MetaVersion,
+    pub drops: Drops,
 }
 
 /// What a watch is offered in.
@@ -67,6 +70,10 @@ impl Offered for Streamed {
 
     fn has_custom_objects(&self) -> bool {
         self.offered().has_custom_objects()
+    }
+
+    fn can_drop(&self) -> bool {
+        self.offered().can_drop()
     }
 }
 
@@ -163,15 +170,15 @@ pub fn stream(
     path_takes(accept, served, &streams).or_else(|_| path_takes(accept, served, &LIST_TYPES))?;
     let mut offered: Vec<Streamed> = formats.iter().copied().map(Streamed::Events).collect();
     offered.insert(1.min(offered.len()), Streamed::Whole(Media::Yaml));
-    let Choice { media, as_kind, meta, .. } = choose(accept, headers, served, &offered)?;
+    let Choice { media, as_kind, meta, drops, .. } = choose(accept, headers, served, &offered)?;
     match media {
-        Streamed::Events(format) => Ok(StreamForm { format, as_kind, meta }),
+        Streamed::Events(format) => Ok(StreamForm { format, as_kind, meta, drops }),
         Streamed::Whole(_) => Err(not_acceptable_stream(&offered).into()),
     }
 }
 
-/// What a client says in `Prefer` (RFC 7240) that takes several types alike: the one that objects are kept in is to be chosen,
-/// wherever it stands in Accept. kube-apiserver knows nothing of it.
+/// What a client says in `Prefer` (RFC 7240) that takes several types alike: the one that objects are kept in
+/// is to be chosen, wherever it stands in Accept. kube-apiserver knows nothing of it.
 const STORED_FORM: &str = "stored-form";
 
 fn prefers_stored_form(headers: &HeaderMap) -> bool {
@@ -218,7 +225,8 @@ pub fn document(headers: &HeaderMap, query: &Query) -> Result<Form, Failure> {
     Ok(form(choice, headers, query))
 }
 
-/// The form of a failure: a client that takes none of ours gets JSON all the same, and indented, as it is for people.
+/// The form of a failure: a client that takes none of ours gets JSON all the same, and indented, as it is for
+/// people.
 pub fn failure(headers: &HeaderMap, query: &Query) -> Form {
     let untransformed = |header: &str| {
         parse_accept(header).iter().find_map(|clause| {
@@ -256,17 +264,18 @@ impl Form {
 
     /// As it is, for programs.
     pub const fn plain(media: Media) -> Form {
-        Form { media, as_kind: AsKind::Object, meta: MetaVersion::V1, pretty: false }
+        let drops = Drops { managed_fields: false };
+        Form { media, as_kind: AsKind::Object, meta: MetaVersion::V1, drops, pretty: false }
     }
 }
 
 fn form(choice: Choice, headers: &HeaderMap, query: &Query) -> Form {
-    let Choice { media, as_kind, meta, .. } = choice;
-    Form { media, as_kind, meta, pretty: choice.pretty || is_pretty(headers, query) }
+    let Choice { media, as_kind, meta, drops, .. } = choice;
+    Form { media, as_kind, meta, drops, pretty: choice.pretty || is_pretty(headers, query) }
 }
 
-/// Whether a built-in resource's path has any of the types that the client takes. Parameters do not count here, and
-/// `application/*` counts as none. Custom resources have no such layer.
+/// Whether a built-in resource's path has any of the types that the client takes. Parameters do not count
+/// here, and `application/*` counts as none. Custom resources have no such layer.
 pub fn path_takes(accept: Option<&str>, served: &Served, types: &[&str]) -> Result<(), Failure> {
     if served.is_custom() { Ok(()) } else { any_of(accept, types) }
 }
@@ -300,14 +309,9 @@ fn go_type(served: &Served, answered: Answered) -> String {
     }
 }
 
-/// `configmaps`, `deployments.apps`.
-pub fn qualified(served: &Served) -> String {
-    GroupResource { group: served.gvr.group.clone(), resource: served.gvr.resource.clone() }.to_string()
-}
-
 #[cfg(test)]
 mod tests {
-    use forebay_registry::{FORMATS, JSON, PROTOBUF};
+    use forebay_reads::{FORMATS, JSON, PROTOBUF};
 
     use super::*;
 
@@ -368,6 +372,7 @@ mod tests {
             content_type: "text/csv",
             has_tables: false,
             has_custom_objects: false,
+            can_drop: false,
             has_stored_form: false,
             writer: JSON.writer,
             message: JSON.message,

@@ -1,9 +1,10 @@
 //! Work that takes long, offloaded from the tasks: functions, and futures that compute between their waits.
 //!
-//! In: work, and on how many bytes. Out: its result. While a task makes YAML of an object of 1 MB and compresses it, some
-//! fifteen milliseconds, no other runs on its thread: with fifty that do so, whoever only wants to shake hands would wait
-//! for a second. So what is large is left to [threads for such work](forebay_rt::apart), which take it in the order in
-//! which it came, and the kernel lets the tasks run before them.
+//! In: work, and on how many bytes. Out: its result. While a task makes YAML of an object of 1 MB and
+//! compresses it, some fifteen milliseconds, no other runs on its thread: with fifty that do so, whoever only
+//! wants to shake hands would wait for a second. So what is large is left to [threads for such
+//! work](forebay_rt::apart), which take it in the order in which it came, and the kernel lets the tasks run
+//! before them.
 
 use forebay_apimachinery::Status;
 use forebay_transport::RunOn;

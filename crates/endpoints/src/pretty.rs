@@ -1,7 +1,8 @@
 //! JSON, indented for people.
 //!
-//! In: compact JSON, in pieces cut anywhere. Out: the same with two spaces a level, as Go's `json.Indent` writes it.
-//! Keeps nothing but where it is. Never: parses; what is not JSON comes out as some other thing that is not JSON.
+//! In: compact JSON, in pieces cut anywhere. Out: the same with two spaces a level, as Go's `json.Indent`
+//! writes it. Keeps nothing but where it is. Never: parses; what is not JSON comes out as some other thing
+//! that is not JSON.
 
 use crate::cost;
 
@@ -16,13 +17,14 @@ pub struct Indenter {
 }
 
 impl Indenter {
-    /// Appends the indented form of `json`. A newline outside of strings is left out: indented answers end without one.
+    /// Appends the indented form of `json`. A newline outside of strings is left out: indented answers end
+    /// without one.
     pub fn push(&mut self, json: &[u8], out: &mut Vec<u8>) {
         self.push_until(json, usize::MAX, out);
     }
 
-    /// The same until `out` has `full` bytes and at most a line more; how much of `json` that was. What is deep becomes
-    /// hundreds of times longer.
+    /// The same until `out` has `full` bytes and at most a line more; how much of `json` that was. What is
+    /// deep becomes hundreds of times longer.
     pub fn push_until(&mut self, json: &[u8], full: usize, out: &mut Vec<u8>) -> usize {
         for (at, &byte) in json.iter().enumerate() {
             if out.len() >= full {

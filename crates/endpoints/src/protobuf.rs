@@ -1,7 +1,7 @@
 //! Documents and answers that are at hand as JSON, in protobuf.
 //!
-//! In: JSON of ours, whose kind says which message it is. Out: a body. Objects from the cache do not come this way: they
-//! have messages of their own, which are shared. Never: JSON of a client.
+//! In: JSON of ours, whose kind says which message it is. Out: a body. Objects from the cache do not come
+//! this way: they have messages of their own, which are shared. Never: JSON of a client.
 
 use forebay_apimachinery::resource::split_api_version;
 use forebay_schema::builtin::protobuf::{self, Envelope, ListForm};
@@ -68,8 +68,7 @@ fn message_type(api_version: &str, kind: &str) -> Result<TypeId, FormError> {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::Status;
-    use forebay_apimachinery::accept::MetaVersion;
-    use forebay_registry::{As, PROTOBUF};
+    use forebay_reads::{As, EventForm, PROTOBUF};
 
     use super::*;
     use crate::status::Failure;
@@ -124,7 +123,10 @@ mod tests {
     #[tokio::test]
     async fn an_error_is_a_frame() {
         let mut out = Vec::new();
-        let mut events = (PROTOBUF.writer)(served("configmaps").await, As::Object, MetaVersion::V1);
+        let mut events = (PROTOBUF.writer)(
+            served("configmaps").await,
+            EventForm { format: &PROTOBUF, ..EventForm::from(As::Object) },
+        );
         events.error(&Failure::unauthorized().to_json(), &mut out);
         let (len, event) = out.split_first_chunk().expect("a length");
         assert_eq!(u32::from_be_bytes(*len) as usize, event.len());

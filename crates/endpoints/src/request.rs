@@ -1,7 +1,8 @@
-//! One request, from its head to its response: who asks, whether they may, whether there is room, and who answers.
+//! One request, from its head to its response: who asks, whether they may, whether there is room, and who
+//! answers.
 //!
-//! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or passes here, so
-//! that each has an Audit-Id, is counted, and has the form that the client takes.
+//! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or
+//! passes here, so that each has an Audit-Id, is counted, and has the form that the client takes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
-use forebay_auth::{Asker, Peer};
+use forebay_auth::Asker;
 use forebay_catalog::Served;
 use forebay_rt::Random;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
@@ -21,7 +22,8 @@ use crate::answer::{self, AUDIT_ID, HttpResponse};
 use crate::authn;
 use crate::cost::{self};
 use crate::documents::{self};
-use crate::handler::{Handler, Head};
+use crate::flow_control::{self, OfRequest};
+use crate::handler::{Handler, Head, OnConnection};
 use crate::impersonate;
 use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
 use crate::metrics::{Record, RequestLabels};
@@ -37,7 +39,7 @@ impl Handler {
     pub async fn answer(
         &self,
         request: Request<Incoming>,
-        Exchange { peer, connection, channel }: Exchange<'_, Peer>,
+        Exchange { peer: known, connection, channel }: Exchange<'_, OnConnection>,
     ) -> Reply<ResponseBody> {
         let started = self.clock.now();
         let (parts, body) = request.into_parts();
@@ -56,7 +58,7 @@ impl Handler {
                         answer::failure(&failure, &parts.headers, &query)
                     }
                 };
-                (answered, (None, record))
+                (answered, (None, None, None, record))
             }
             Ok(info) => {
                 let served = self.served(&info);
@@ -71,27 +73,31 @@ impl Handler {
                     query,
                     info,
                     asker,
+                    flow: OfRequest::default(),
+                    usage: None,
                     channel: channel.clone(),
+                    going: connection.going().clone(),
                     seat: Mutex::default(),
                 };
                 let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
-                let answered = match self.admit(&mut head, head_bytes, is_here, (peer, connection)).await {
-                    Err(failure) => Err(failure),
-                    Ok(room) => {
-                        let mut answered = self.within_time(&head, served, body).await;
-                        if let Ok(answer) = &mut answered {
-                            answer.body_mut().set_head_lease(room);
+                let answered =
+                    match self.admit(&mut head, (head_bytes, is_here), &labels, (known, connection)).await {
+                        Err(failure) => Err(failure),
+                        Ok(room) => {
+                            let mut answered = self.within_time(&head, served, body).await;
+                            if let Ok(answer) = &mut answered {
+                                answer.body_mut().set_head_lease(room);
+                            }
+                            answered
                         }
-                        answered
-                    }
-                };
+                    };
                 let seat = head.seat().take();
-                let mut response =
-                    answered.unwrap_or_else(|failure| answer::failure(&failure, &head.headers, &head.query));
+                let mut response = answered.unwrap_or_else(|failure| self.failed(failure, &head, connection));
                 if let Some(warning) = deprecation {
                     resource::add_warnings(&mut response, &[warning]);
                 }
-                (response, (seat, record))
+                let ticket = head.flow.finish(response.headers_mut());
+                (response, (seat, ticket, head.usage, record))
             }
         };
         response.headers_mut().insert(AUDIT_ID, audit_id);
@@ -99,9 +105,12 @@ impl Handler {
             *response.body_mut() = ResponseBody::whole("");
         }
         self.charge_whole(response.body_mut(), &channel);
-        let (seat, mut record) = recorded;
+        let (seat, ticket, usage, mut record) = recorded;
+        usage.iter().for_each(|usage| status::put_down(response.status(), usage));
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
+        response.body_mut().hold_turn(ticket);
+        response.body_mut().hold_usage(usage);
         response::reply(response)
     }
 
@@ -122,18 +131,19 @@ impl Handler {
 
     /// Who asks, whether they may, a seat for the request, and room for its head of so many bytes.
     ///
-    /// - `is_here`: all of it that is read. A seat is for work, not for waiting: otherwise it is taken [later](Handler::receive).
+    /// - `is_here`: all of it that is read. A seat is for work, not for waiting: otherwise it is taken
+    ///   [later](Handler::receive).
     async fn admit(
         &self,
         head: &mut Head,
-        bytes: usize,
-        is_here: bool,
-        (peer, connection): (&Peer, &Connection),
+        (bytes, is_here): (usize, bool),
+        labels: &RequestLabels,
+        (known, connection): (&OnConnection, &Connection),
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
         head.asker = self
             .authenticator
-            .authenticate(peer, authn::bearer_token(&head.headers))
+            .authenticate(&known.peer, authn::bearer_token(&head.headers))
             .await
             .map_err(|_unauthorized| Failure::unauthorized())?;
         if matches!(head.asker, Asker::Known(_)) {
@@ -142,6 +152,9 @@ impl Handler {
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             head.asker = wanted.checked(&self.access, &head.asker).await?;
         }
+        let caller = head.asker.caller();
+        head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
+        head.usage = Some(Arc::new(self.put_down(head, labels, &known.read)));
         self.access.check(&head.asker, &head.info.verb, head.info.about()).await?;
         // Whoever looks after the server may see how it leaves.
         if self.drain.is_draining() && head.info.is_resource {
@@ -167,7 +180,10 @@ impl Handler {
     ) -> Result<HttpResponse, Failure> {
         let work = async {
             match (head.info.is_resource, served) {
-                (false, _) => documents::answer(self, head).await,
+                (false, _) => {
+                    self.begin(head, flow_control::document).await?;
+                    documents::answer(self, head).await
+                }
                 (true, None) => Err(Failure::no_such_resource()),
                 (true, Some(served)) => resource::answer(self, head, served, body).await,
             }
@@ -194,6 +210,21 @@ impl Handler {
         }
     }
 
+    /// The answer of a request that failed. One that was refused is told why, and its client perhaps to go
+    /// where there is room.
+    fn failed(&self, mut failure: Failure, head: &Head, connection: &Connection) -> HttpResponse {
+        let refusal = head.flow.explain(&mut failure);
+        if let Some(neighbourhood) = &self.neighbourhood
+            && (refusal.is_some() || failure.is_for_want_of_memory())
+        {
+            neighbourhood.refused(connection);
+        }
+        let mut response = answer::failure(&failure, &head.headers, &head.query);
+        response.headers_mut().extend(refusal);
+        resource::add_warnings(&mut response, &failure.status.warnings);
+        response
+    }
+
     /// The resource that a request is about.
     fn served(&self, info: &RequestInfo) -> Option<Arc<Served>> {
         if !info.is_resource || info.is_malformed || info.verb == Verb::Proxy {
@@ -203,7 +234,7 @@ impl Handler {
         if is_core != info.group.is_empty() {
             return None;
         }
-        self.registry.catalog().resource(&info.group, &info.version, &info.resource).cloned()
+        self.api.catalog().resource(&info.group, &info.version, &info.resource).cloned()
     }
 }
 
@@ -241,7 +272,7 @@ mod tests {
     #[test]
     fn a_request_that_waits_is_small() {
         fn size<'a, F: Future>(
-            _: impl FnOnce(&'a Handler, Request<Incoming>, Exchange<'a, Peer>) -> F,
+            _: impl FnOnce(&'a Handler, Request<Incoming>, Exchange<'a, OnConnection>) -> F,
         ) -> usize {
             size_of::<F>()
         }

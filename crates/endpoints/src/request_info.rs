@@ -1,7 +1,7 @@
 //! What a request is about: verb, group, version, resource, namespace, name, subresource.
 //!
-//! In: a method, a path and a query. Out: [`RequestInfo`], for every request, known resource or not. Authorization,
-//! metrics and routing read the same one. Never: looks anything up.
+//! In: a method, a path and a query. Out: [`RequestInfo`], for every request, known resource or not.
+//! Authorization, metrics and routing read the same one. Never: looks anything up.
 //!
 //! Source: apiserver v1.36.3 `endpoints/request/requestinfo.go`.
 
@@ -160,7 +160,8 @@ impl RequestInfo {
         })
     }
 
-    /// Whether the request may take as long as it likes: it is not held to the timeout or the limits in flight.
+    /// Whether the request may take as long as it likes: it is not held to the timeout or the limits in
+    /// flight.
     pub fn is_long_running(&self) -> bool {
         self.is_resource
             && (matches!(self.verb, Verb::Watch | Verb::Proxy)

@@ -1,7 +1,7 @@
 //! The API's verbs over HTTP: from a resource's path to the registry and back.
 //!
-//! In: a request about a resource that is served. Out: a response, or a failure. Knows which method, media type and
-//! options belong to which verb; never what a verb does.
+//! In: a request about a resource that is served. Out: a response, or a failure. Knows which method, media
+//! type and options belong to which verb; never what a verb does.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use forebay_api::{Answer, Body, Outcome, PatchKind, Read};
 use forebay_apimachinery::accept::{AsKind, ContentType, Media, unsupported_media_type};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, Query, TableOptions,
-    UpdateOptions,
+    UpdateOptions, manager_or_user_agent,
 };
-use forebay_apimachinery::{Lease, Reason, Status, Verb};
+use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Served;
-use forebay_registry::request::Target;
-use forebay_registry::{As, Begun, Encoding, EventForm, FORMATS, Presenter, Shown};
+use forebay_catalog::Target;
+use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
 use forebay_transport::websocket;
 use http::StatusCode;
 use http::header;
@@ -25,9 +25,13 @@ use crate::answer::{self, HttpResponse};
 use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
+use crate::flow_control::{self, Cost, Ticket};
+use crate::flows;
 use crate::framing::Framing;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
+use crate::list_answer;
+use crate::list_content::MadeFor;
 use crate::negotiate::{self, Answered, Form};
 use crate::offload;
 use crate::response::{Content, ResponseBody};
@@ -48,6 +52,9 @@ pub async fn answer(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
+    if target.is_connection() {
+        match handler.api.connect(&target).wait().await? {}
+    }
     if target.served.is("", "componentstatuses") {
         return component_statuses::answer(handler, head, &target);
     }
@@ -95,28 +102,15 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         return Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {fault}")).into());
     }
     let verbs = match &subresource {
-        None if !info.rest.is_empty() => return Err(Failure::no_such_resource()),
-        None => &served.verbs,
+        None => Some(&served.verbs),
         Some(asked) => {
             let known = served.subresource(asked).ok_or_else(Failure::no_such_resource)?;
-            if known.connect {
-                return Err(no_kubelet(&served, asked, &info.name));
-            }
-            if !info.rest.is_empty() {
-                return Err(Failure::no_such_resource());
-            }
-            &known.verbs
+            // Who connects says what may be asked for, by which verb.
+            (!known.connect).then_some(&known.verbs)
         }
     };
-    if head.method == http::Method::HEAD || !verbs.contains(&info.verb.as_str()) {
-        return Err(match served.is_custom() {
-            false => Failure::no_such_method(),
-            true => Failure::method_not_supported(served.group(), served.resource(), &info.verb),
-        });
-    }
-    let wants_name = matches!(info.verb, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete);
-    if wants_name != name.is_some() && subresource.is_none() && info.verb != Verb::Watch {
-        return Err(Failure::no_such_method());
+    if let Some(verbs) = verbs {
+        has_verb(head, &served, verbs, name.is_some() || subresource.is_some())?;
     }
     Ok(Target {
         served,
@@ -126,6 +120,27 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         caller: Some(head.asker.caller()),
         lease: Lease::of_server(),
     })
+}
+
+/// Whether what is asked for can be done there.
+///
+/// - `is_named`: whether the path is one of an object, or of a part of one.
+fn has_verb(head: &Head, served: &Served, verbs: &[&str], is_named: bool) -> Result<(), Failure> {
+    let info = &head.info;
+    if !info.rest.is_empty() {
+        return Err(Failure::no_such_resource());
+    }
+    if head.method == http::Method::HEAD || !verbs.contains(&info.verb.as_str()) {
+        return Err(match served.is_custom() {
+            false => Failure::no_such_method(),
+            true => served.method_not_supported(info.verb.as_str()).into(),
+        });
+    }
+    let wants_name = matches!(info.verb, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete);
+    if info.subresource.is_empty() && info.verb != Verb::Watch && wants_name != is_named {
+        return Err(Failure::no_such_method());
+    }
+    Ok(())
 }
 
 /// Whether there is such a path of the deprecated `/watch/` form: it is for collections and single objects.
@@ -152,29 +167,22 @@ fn segment_fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What only the node of a pod could answer.
-fn no_kubelet(served: &Served, subresource: &str, name: &str) -> Failure {
-    let message = format!(
-        "{}/{subresource} is answered by the kubelet of a node, and this server is connected to none",
-        negotiate::qualified(served)
-    );
-    Status::new(Reason::MethodNotAllowed, message).about(served.group(), served.resource(), name).into()
-}
-
 async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = GetOptions::from_query(&head.query);
     // A Scale is shown as it is.
     let is_scale = target.subresource.as_deref() == Some("scale");
     let shown = if is_scale { As::Object.into() } else { shown(form, head)? };
-    let found = handler.api.get(&target.by_name(), &options.resource_version).wait().await?;
+    let cached = || target.cached().map_or(0, |object| object.body_len());
+    handler.begin(head, || flow_control::object(cached())).await?;
+    let found = handler.api.get(target, freshness(&options.resource_version)?).wait().await?;
     let object = match found {
         Read::Other(json) => return answer::object(status::OK, json, form, head.takes_gzip()),
         Read::Object(object) => object,
     };
     let lease = handler.admit_object(head, &object, form).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
-    Presenter::new(target.served.clone(), shown).single(&object, handler.registry.timestamp(), &mut json);
+    Presenter::new(target.served.clone(), shown).single(&object, handler.timestamp(), &mut json);
     answer::written(status::OK, json.into(), form, head.takes_gzip(), lease).await
 }
 
@@ -182,14 +190,22 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, head)?;
-    let planned = handler.registry.plan_list(target, &options, shown)?;
+    let planned = handler.api.list(target, &options, shown)?;
     let weight = planned.weight();
-    let is_as_stored = form.is_plain_json() && form.as_kind == AsKind::Object;
+    let rendering = flow_control::rendering(form, head.takes_gzip());
+    handler.begin(head, || flow_control::list(weight, rendering)).await?;
+    head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
+    let is_as_stored = rendering.making == Making::Stored;
     let lease = handler.admit_read(head, weight, is_as_stored).await?;
     let Begun { body, lease } = planned.run(lease).await?;
     let warnings = body.warnings();
     let readers = (&handler.stalled_readers, &head.channel);
-    let mut response = answer::list(body, form, head.takes_gzip(), readers, weight).await?;
+    let readers = (readers, &handler.shared_lists);
+    let (mut response, made_for) =
+        list_answer::list(body, (form, head.takes_gzip()), readers, weight).await?;
+    if made_for == MadeFor::Another {
+        head.came_to(flow_control::list_that_is_made(weight, rendering));
+    }
     add_warnings(&mut response, &warnings);
     response.body_mut().set_lease(lease);
     Ok(response)
@@ -198,14 +214,27 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
 async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::stream(&head.headers, &target.served, FORMATS)?;
     let options = ListOptions::from_query(&head.query)?;
-    let shown =
-        EventForm { what: shown_as(form.as_kind, &head.query)?, meta: form.meta, format: form.format };
-    let planned = handler.registry.plan_watch(target, &options, shown, head.info.path_form)?;
-    let is_as_stored = form.format.has_stored_form && form.as_kind == AsKind::Object;
-    // Before there is a snapshot to be held: the wait for memory may be long.
+    let what = shown_as(form.as_kind, &head.query)?;
+    let shown = EventForm { what, meta: form.meta, drops: form.drops, format: form.format };
+    let planned = handler.api.watch(target, &options, shown, head.info.path_form)?;
+    let rendering = flow_control::rendering_of_events(form);
+    // Before there is a snapshot to be held: the wait for a turn, and for memory, may be long.
+    let state = planned.has_state().then(|| planned.weight());
+    handler.begin(head, || flow_control::watch(state, rendering, head.channel.is_connection())).await?;
+    let is_as_stored = rendering.making == Making::Stored;
     let lease = handler.admit_read(head, planned.weight(), is_as_stored).await?;
     let Begun { body, lease } = planned.run(lease, status::write).await?;
-    let events = handler.metrics.watch_events(&target.served, &head.info);
+    head.usage.iter().for_each(|usage| usage.watches(state.is_some()));
+    let ticket = head.flow.ticket();
+    let starting = match state {
+        Some(_) => ticket.map(Ticket::starting),
+        // It goes on from where it was: nothing is sent before something happens.
+        None => {
+            ticket.iter().for_each(|ticket| ticket.answered());
+            None
+        }
+    };
+    let events = handler.metrics.watch_events(&target.served, &head.info, head.usage.clone());
     // Nothing but a connection of HTTP/1.1 can be upgraded.
     let is_asked = websocket::is_asked(&head.headers) && head.channel.is_connection();
     let upgraded = is_asked.then(|| websocket::answer(&head.headers));
@@ -219,9 +248,11 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
         None => Framing::Http,
     };
     let is_zipped = matches!(framing, Framing::Gzip(_));
+    // Over HTTP/1.1 its client would come back on the same connection.
+    let going = (!head.channel.is_connection()).then_some(&head.going);
     let stream = WatchStream::new(
         body,
-        (handler.drain.watch(), lease),
+        (handler.drain.watch(going), lease, starting),
         events,
         framing,
         (&handler.stalled_readers, head.channel.clone()),
@@ -245,7 +276,8 @@ async fn create(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let options = CreateOptions::from_query(&head.query)?;
+    let mut options = CreateOptions::from_query(&head.query)?;
+    options.field_manager = manager(head, &options.field_manager);
     let review = reviews::of(target);
     if review.is_none() && handler.memory.is_exhausted() {
         return Err(handler.no_memory_for_more());
@@ -253,15 +285,14 @@ async fn create(
     let (leased, object) = object_body(handler, head, target, body).await?;
     let answer = match review {
         Some(review) => {
-            let registry = handler.registry.clone();
-            let work = |target: Target| async move { registry.read_review(&target, &object, &options).await };
+            let api = handler.api.clone();
+            let work = |target: Target| async move { api.review(&target, &object, &options).wait().await };
             let incoming = on_lease(handler, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?
         }
         None => {
             let api = handler.api.clone();
-            let work =
-                |target: Target| async move { api.create(&target.by_name(), &object, &options).wait().await };
+            let work = |target: Target| async move { api.create(&target, &object, &options).wait().await };
             on_lease(handler, target, leased, work).await?
         }
     };
@@ -275,19 +306,20 @@ async fn update(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let options = UpdateOptions::from_query(&head.query)?;
+    let mut options = UpdateOptions::from_query(&head.query)?;
+    options.field_manager = manager(head, &options.field_manager);
     let (leased, object) = object_body(handler, head, target, body).await?;
     let may_create = Some(handler.may_create(head));
     let api = handler.api.clone();
-    let work = |target: Target| async move {
-        api.update(&target.by_name(), &object, &options, may_create).wait().await
-    };
+    let work =
+        |target: Target| async move { api.update(&target, &object, &options, may_create).wait().await };
     let answer = on_lease(handler, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
-/// What `work` says of a request whose body was `leased`: done apart where the body, or the tree of the object that it is about,
-/// is large. It holds what it was leased until it is over, whoever still waits for it.
+/// What `work` says of a request whose body was `leased`: done apart where the body, or the tree of the
+/// object that it is about, is large. It holds what it was leased until it is over, whoever still waits for
+/// it.
 ///
 /// # Errors
 /// What `work` says, or that the request takes more than it may.
@@ -302,17 +334,26 @@ where
     F: Future<Output = Result<T, Status>> + Send + 'static,
 {
     let Leased { bytes: _, lease, work: bytes } = leased;
-    let target = Target { lease: lease.clone(), ..target.clone() };
-    // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places already.
-    let work = Box::pin(work(target));
     // What YAML became, and a message, is charged already.
-    let done = offload::task(bytes.max(lease.used()), work).await?;
+    let bytes = target.served.work(bytes.max(lease.used()));
+    let target = Target { lease: lease.clone(), ..target.clone() };
+    // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places
+    // already.
+    let work = Box::pin(work(target));
+    let done = offload::task(bytes, work).await?;
     done.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 
 /// What a patch may be, in the order that messages list it.
-const PATCH_TYPES: [ContentType; 3] =
-    [ContentType::JsonPatch, ContentType::MergePatch, ContentType::StrategicMergePatch];
+const PATCH_TYPES: [ContentType; 4] = [
+    ContentType::JsonPatch,
+    ContentType::MergePatch,
+    ContentType::StrategicMergePatch,
+    ContentType::ApplyYaml,
+];
+/// The same of a custom resource, which has no merge keys.
+const CUSTOM_PATCH_TYPES: [ContentType; 3] =
+    [ContentType::JsonPatch, ContentType::MergePatch, ContentType::ApplyYaml];
 
 async fn patch(
     handler: &Handler,
@@ -321,25 +362,19 @@ async fn patch(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let is_custom = target.served.is_custom();
-    let taken = if is_custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
+    let taken = if is_custom { &CUSTOM_PATCH_TYPES[..] } else { &PATCH_TYPES[..] };
     let content_type = ContentType::parse(body_in::content_type(&head.headers));
-    if content_type.is_some_and(ContentType::is_apply) {
-        return Err(Status::new(
-            Reason::UnsupportedMediaType,
-            "server-side apply is not served yet; use one of application/json-patch+json, application/merge-patch+json, \
-             application/strategic-merge-patch+json (kubectl apply without --server-side)",
-        )
-        .into());
-    }
     let content_type = content_type.filter(|content_type| taken.contains(content_type));
     let content_type = content_type.ok_or_else(|| unsupported_media_type(taken))?;
     let kind = match content_type {
         ContentType::JsonPatch => PatchKind::Json,
         ContentType::MergePatch => PatchKind::Merge,
+        ContentType::ApplyYaml => return apply(handler, head, target, body).await,
         _ => PatchKind::StrategicMerge,
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let options = PatchOptions::from_query(&head.query, content_type)?;
+    let mut options = PatchOptions::from_query(&head.query, content_type)?;
+    options.field_manager = manager(head, &options.field_manager);
     let mut leased = leased_body(handler, head, target, content_type, body).await?;
     // Its name may be written in escapes.
     let may_copy = || memchr::memmem::find(&leased.bytes, b"copy").is_some() || leased.bytes.contains(&b'\\');
@@ -349,10 +384,34 @@ async fn patch(
     }
     let bytes = leased.bytes.clone();
     let api = handler.api.clone();
-    let work =
-        |target: Target| async move { api.patch(&target.by_name(), kind, &bytes, &options).wait().await };
+    let work = |target: Target| async move { api.patch(&target, kind, &bytes, &options).wait().await };
     let answer = on_lease(handler, target, leased, work).await?;
     written(handler, head, target, form, answer).await
+}
+
+/// A server-side apply.
+async fn apply(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
+    let options = PatchOptions::from_query(&head.query, ContentType::ApplyYaml)?;
+    let leased = leased_body(handler, head, target, ContentType::Yaml, body).await?;
+    let config = body_in::configuration(&leased).await;
+    let config = config.map_err(|failure| body_in::blamed(failure, &leased.lease, &handler.rooms))?;
+    let may_create = Some(handler.may_create(head));
+    let api = handler.api.clone();
+    let work = |target: Target| async move { api.apply(&target, &config, &options, may_create).wait().await };
+    let answer = on_lease(handler, target, leased, work).await?;
+    written(handler, head, target, form, answer).await
+}
+
+/// What who writes is called: as the request says, or as its program does.
+fn manager(head: &Head, sent: &str) -> String {
+    let program = head.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    manager_or_user_agent(sent, program.unwrap_or_default())
 }
 
 async fn delete(
@@ -362,11 +421,12 @@ async fn delete(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let options = delete_options(handler, head, body).await?;
+    let cost = |body_bytes| flow_control::write(body_bytes, target.watchers());
+    let options = delete_options(handler, head, body, cost).await?;
     if options.ignores_read_errors() {
         authz::may_delete_unread(&handler.access, &head.asker.caller(), &head.info).await?;
     }
-    let answered = handler.api.delete(&target.by_name(), &options).wait().await?;
+    let answered = handler.api.delete(target, &options).wait().await?;
     written(handler, head, target, form, answered).await
 }
 
@@ -378,21 +438,35 @@ async fn delete_collection(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let selection = ListOptions::from_query(&head.query)?;
-    // A resourceVersion in the query says which list is meant, and each object's precondition as well: kube-apiserver reads
-    // it for both.
-    let options = delete_options(handler, head, body).await?;
-    let target = target.by_name();
-    let deletion = handler.api.delete_collection(&target, &selection, &options)?;
+    // A resourceVersion in the query says which list is meant, and each object's precondition as well:
+    // kube-apiserver reads it for both.
+    let planned = handler.api.plan_deletion(target, &selection);
+    let weight = planned.as_ref().map_or(Weight::default(), |planned| planned.weight);
+    let watchers = target.watchers();
+    let cost = |body_bytes| flow_control::delete_collection(body_bytes, weight, watchers);
+    let options = delete_options(handler, head, body, cost).await?;
+    let planned = planned?;
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
-    let answered = deletion.wait().await?;
-    finish(handler, head, form, status::OK, &answered.warnings, object_of(answered.outcome)).await
+    let deleted = handler.api.delete_collection(target, planned, &options).wait().await?;
+    if let Some(ticket) = head.flow.ticket() {
+        head.came_to(flow_control::deleted(ticket.foreseen(), weight, watchers, deleted.objects));
+    }
+    let answered = deleted.answer;
+    finish(handler, head, form, status::OK, &answered.warnings, status::shown_of(answered.outcome)).await
 }
 
 /// The options of a DELETE: its body's, or if there is none the query's.
-async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Result<DeleteOptions, Failure> {
+///
+/// - `cost`: what the DELETE costs with a body of so many bytes.
+async fn delete_options(
+    handler: &Handler,
+    head: &Head,
+    body: Incoming,
+    cost: impl FnOnce(usize) -> Cost,
+) -> Result<DeleteOptions, Failure> {
     let user = head.asker.name();
-    let received = handler.receive(head, body).await?;
+    let received = handler.receive(head, body, cost).await?;
     if received.bytes.is_empty() {
         return Ok(DeleteOptions::from_query(&head.query)?);
     }
@@ -410,7 +484,7 @@ async fn delete_options(handler: &Handler, head: &Head, body: Incoming) -> Resul
 fn read_delete_options(body: Body, lease: &Lease) -> Result<DeleteOptions, Status> {
     let value = match body {
         Body::Value(value) => value,
-        Body::Json(json) => {
+        Body::Json(json) | Body::Yaml { json, .. } => {
             let parsed = forebay_apimachinery::json::parse(&json, lease).map_err(|error| {
                 Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
             })?;
@@ -429,7 +503,8 @@ async fn leased_body(
     body: Incoming,
 ) -> Result<Leased, Failure> {
     let user = head.asker.name();
-    let received = handler.receive(head, body).await?;
+    let cost = |body_bytes| flow_control::write(body_bytes, target.watchers());
+    let received = handler.receive(head, body, cost).await?;
     received.leased(&handler.rooms, user, Some(content_type), handler.bytes_to_change(target)).await
 }
 
@@ -458,7 +533,7 @@ pub fn shown(form: Form, head: &Head) -> Result<Shown, Failure> {
         Media::Json | Media::Yaml => Encoding::Json,
         Media::Protobuf => Encoding::Protobuf,
     };
-    Ok(Shown { what: shown_as(form.as_kind, &head.query)?, meta: form.meta, encoding })
+    Ok(Shown { what: shown_as(form.as_kind, &head.query)?, meta: form.meta, drops: form.drops, encoding })
 }
 
 /// What objects are shown as.
@@ -467,9 +542,9 @@ fn shown_as(as_kind: AsKind, query: &Query) -> Result<As, Failure> {
         AsKind::Object => As::Object,
         AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,
         AsKind::Table => As::Table(match TableOptions::from_query(query)?.include_object {
-            IncludeObject::None => forebay_registry::IncludeObject::None,
-            IncludeObject::Metadata => forebay_registry::IncludeObject::Metadata,
-            IncludeObject::Object => forebay_registry::IncludeObject::Object,
+            IncludeObject::None => forebay_reads::IncludeObject::None,
+            IncludeObject::Metadata => forebay_reads::IncludeObject::Metadata,
+            IncludeObject::Object => forebay_reads::IncludeObject::Object,
         }),
     })
 }
@@ -485,19 +560,13 @@ async fn written(
     let code = status::of_outcome(&answer.outcome);
     let is_status = matches!(answer.outcome, Outcome::Success(_));
     let is_itself = !is_status && target.subresource.as_deref().is_none_or(|name| name == "status");
-    let mut json = object_of(answer.outcome);
+    let mut json = status::shown_of(answer.outcome);
     let shown = shown(form, head)?;
     if is_itself && shown.what != As::Object {
         let presenter = Presenter::new(target.served.clone(), shown);
-        json = presenter.written(&json, handler.registry.timestamp())?.into();
+        json = presenter.written(&json, handler.timestamp())?.into();
     }
     finish(handler, head, form, code, &answer.warnings, json).await
-}
-
-fn object_of(outcome: Outcome) -> Bytes {
-    let (Outcome::Object(json) | Outcome::Created(json) | Outcome::Accepted(json) | Outcome::Success(json)) =
-        outcome;
-    json
 }
 
 async fn finish(

@@ -1,16 +1,19 @@
 //! The body of an answer: whole, or made as it is sent.
 //!
-//! In: bytes, a pinned list or a watch. Out: an `http_body::Body`, pulled by hyper as the socket takes it. Carries what
-//! must live as long as the answer: its seat and its record for the metrics.
+//! In: bytes, a pinned list or a watch. Out: an `http_body::Body`, pulled by hyper as the socket takes it.
+//! Carries what must live as long as the answer: its seat and its record for the metrics.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled};
+use forebay_usage::Usage;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::answer::{HttpResponse, Readers};
+use crate::flow_control::Ticket;
 use crate::inflight::Seat;
 use crate::limits::{ANSWER_SMALL_BYTES, LIST_BYTES};
 use crate::metrics::Record;
@@ -55,6 +58,9 @@ pub struct ResponseBody {
     // For the request's head.
     head: Option<Held>,
     record: Option<Record>,
+    // Its turn, which is over with it.
+    ticket: Option<Arc<Ticket>>,
+    usage: Option<Arc<Usage>>,
 }
 
 pub enum Content {
@@ -74,7 +80,16 @@ pub enum Content {
 
 impl ResponseBody {
     pub fn new(content: Content) -> ResponseBody {
-        ResponseBody { content, seat: None, lease: None, leased_bytes: 0, head: None, record: None }
+        ResponseBody {
+            content,
+            seat: None,
+            lease: None,
+            leased_bytes: 0,
+            head: None,
+            record: None,
+            ticket: None,
+            usage: None,
+        }
     }
 
     /// Bytes that are there.
@@ -87,6 +102,41 @@ impl ResponseBody {
         let has_lease = matches!(self.content, Content::List { .. }) && self.lease.is_some();
         self.seat = seat.filter(|_| !has_lease);
         self.record = Some(record);
+    }
+
+    /// Keeps the request's turn until the body is gone, if there is more to it than what is there.
+    pub fn hold_turn(&mut self, ticket: Option<Arc<Ticket>>) {
+        let Some(ticket) = ticket else { return };
+        let reader = match &self.content {
+            Content::Whole(_) | Content::End => return ticket.answered(),
+            Content::Long { rest: pieces, .. } | Content::List { pieces, .. } => {
+                ticket.answered();
+                pieces.reader()
+            }
+            // It is answered when its initial state is.
+            Content::Watch(watch) => {
+                ticket.begun();
+                watch.reader()
+            }
+        };
+        ticket.read_by(reader);
+        self.ticket = Some(ticket);
+    }
+
+    /// Keeps what is put down to whoever asked until the body is gone.
+    pub fn hold_usage(&mut self, usage: Option<Arc<Usage>>) {
+        usage.iter().for_each(|usage| usage.answered());
+        self.usage = usage;
+    }
+
+    /// Its reader has taken a piece. What a list holds is given back at its end, for it holds as much until
+    /// then.
+    fn taken(&self, bytes: usize) {
+        match (&self.content, &self.ticket) {
+            (Content::Long { .. }, Some(ticket)) => ticket.given_back(bytes),
+            (Content::List { .. }, Some(ticket)) => ticket.touch(),
+            _ => {}
+        }
     }
 
     /// Keeps the lease for what it holds until it is gone.
@@ -129,9 +179,14 @@ impl ResponseBody {
         if let Some(record) = &mut self.record {
             record.sent(bytes);
         }
+        // A watch says so itself: not all that it sends passes here.
+        if let Some(usage) = self.usage.as_ref().filter(|_| !matches!(self.content, Content::Watch(_))) {
+            usage.sent(bytes);
+        }
     }
 
-    /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last, or a part of it is.
+    /// Where a piece is longer than was foreseen, it counts as it is for as long as it is the last, or a part
+    /// of it is.
     fn charge_piece(&mut self) {
         if let (Content::List { pieces, .. }, Some(lease)) = (&self.content, &mut self.lease) {
             let piece = pieces.made_bytes();
@@ -146,6 +201,8 @@ impl ResponseBody {
             record.complete();
         }
         self.seat = None;
+        self.ticket = None;
+        self.usage = None;
         self.lease = None;
         self.head = None;
     }
@@ -212,6 +269,7 @@ impl ReplyBody for ResponseBody {
             }
             Ok(Some(bytes)) => {
                 self.sent(bytes.len());
+                self.taken(bytes.len());
                 self.charge_piece();
                 Poll::Ready(Some(Ok(bytes)))
             }

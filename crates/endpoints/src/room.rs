@@ -1,10 +1,11 @@
 //! Room for what requests hold while they are answered, in bytes: admission by cost.
 //!
-//! In: who asks, and what the answer will take. Out: the bytes, given back when dropped, or a refusal. Over the limit
-//! requests wait, in turn by user so that nobody starves others, so many and so long at most. Who holds something already and
-//! waits for more goes first, for that is what the others wait for: the one that holds the most. When all that is held is
-//! held by those who wait, the one with the least is refused, so that the others go on. The limit moves with the process's memory
-//! ([`crate::memory`]). Never: knows what a request is.
+//! In: who asks, and what the answer will take. Out: the bytes, given back when dropped, or a refusal. Over
+//! the limit requests wait, in turn by user so that nobody starves others, so many and so long at most. Who
+//! holds something already and waits for more goes first, for that is what the others wait for: the one that
+//! holds the most. When all that is held is held by those who wait, the one with the least is refused, so
+//! that the others go on. The limit moves with the process's memory ([`crate::memory`]). Never: knows what a
+//! request is.
 //!
 //! Owner of the state: whoever holds the lock, for a few lines.
 
@@ -33,7 +34,8 @@ struct State {
     turns: VecDeque<Arc<str>>,
     /// user -> its requests, oldest first.
     waiting: HashMap<Arc<str>, VecDeque<Waiter>>,
-    /// Requests that hold something and wait for more, the one to go on first at the end; and what they hold together.
+    /// Requests that hold something and wait for more, the one to go on first at the end; and what they hold
+    /// together.
     going: BTreeMap<Rank, Waiter>,
     going_holds: usize,
     count: usize,
@@ -60,8 +62,8 @@ struct Wish {
     holds: usize,
 }
 
-/// Among those who hold something: the bytes, then whoever came first. One that would fill half of the room holds nothing in this
-/// order: the others would be refused for its sake.
+/// Among those who hold something: the bytes, then whoever came first. One that would fill half of the room
+/// holds nothing in this order: the others would be refused for its sake.
 type Rank = (usize, Reverse<u64>);
 
 struct Waiter {
@@ -119,7 +121,8 @@ impl Room {
     /// So many bytes on top of what `held` of this room has. Cancel-safe.
     ///
     /// # Errors
-    /// [`Full`]: too many wait already, it waited [`BODY_ROOM_WAIT`], or it had to give way so that others go on.
+    /// [`Full`]: too many wait already, it waited [`BODY_ROOM_WAIT`], or it had to give way so that others go
+    /// on.
     pub async fn take_more(&self, user: &str, bytes: usize, held: &mut Held) -> Result<(), Full> {
         let more = self.ask(user, Wish { bytes, holds: held.bytes }, BODY_ROOM_WAIT);
         held.merge(more.await?);
@@ -162,8 +165,8 @@ impl Room {
         Some(Held { room: self.0.clone(), bytes })
     }
 
-    /// So many bytes on top of what `held` of this room has, at once or not at all. Whoever waits is passed: what is asked for is
-    /// on its way to an end, which is what they wait for.
+    /// So many bytes on top of what `held` of this room has, at once or not at all. Whoever waits is passed:
+    /// what is asked for is on its way to an end, which is what they wait for.
     pub fn try_take_more(&self, bytes: usize, held: &mut Held) -> bool {
         let mut state = self.0.state();
         let Some(bytes) = state.fitting(Wish { bytes, holds: held.bytes }) else { return false };
@@ -296,8 +299,8 @@ impl State {
         self.off_going(*rank)
     }
 
-    /// Takes the one whose turn it is off the queue, if there is room for it. A large one is waited for: others would
-    /// pass it for ever.
+    /// Takes the one whose turn it is off the queue, if there is room for it. A large one is waited for:
+    /// others would pass it for ever.
     fn next_that_fits(&mut self) -> Option<(Waiter, usize)> {
         if let Some((rank, waiter)) = self.going.last_key_value() {
             let (rank, bytes) = (*rank, self.fitting(waiter.wish)?);

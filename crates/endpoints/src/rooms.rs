@@ -1,8 +1,8 @@
 //! Who waits for whom: a [`Room`] for each class of requests.
 //!
-//! In: what a request costs ([`crate::cost`]), and how much memory is left ([`crate::memory`]). Out: room, or 429. Lists
-//! never wait for bodies, nor small writes for large ones, and GETs only for other answers that nobody reads. Watches that
-//! have their state, and what is small, ask for nothing.
+//! In: what a request costs ([`crate::cost`]), and how much memory is left ([`crate::memory`]). Out: room, or
+//! 429. Lists never wait for bodies, nor small writes for large ones, and GETs only for other answers that
+//! nobody reads. Watches that have their state, and what is small, ask for nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,8 +60,8 @@ impl Rooms {
         self.writes.set_limit(Limit::Strict(share(1, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
     }
 
-    /// Room for `json` in the form that it is answered in, and for the tree that this takes, at once or not at all. Plain
-    /// JSON is there already, and needs none.
+    /// Room for `json` in the form that it is answered in, and for the tree that this takes, at once or not
+    /// at all. Plain JSON is there already, and needs none.
     pub fn try_to_show(&self, json: &[u8], form: Form) -> Option<(Option<Held>, Option<Held>)> {
         if form.is_plain_json() {
             return Some((None, None));
@@ -87,12 +87,13 @@ impl Rooms {
         [&self.lists, &self.answers].iter().any(|room| is_short(room.totals()))
     }
 
-    /// What is answered when there is no room. When to come back is told in turn, so that those who were refused together
-    /// do not come back together.
+    /// What is answered when there is no room. When to come back is told in turn, so that those who were
+    /// refused together do not come back together.
     pub fn full(&self) -> Failure {
         let turn = self.refused.fetch_add(1, Ordering::Relaxed);
         let status = Status::new(Reason::TooManyRequests, "Too many requests, please try again later.");
-        status.retry_after(1 + turn % ROOM_RETRY_SECONDS_MAX).into()
+        let status = status.retry_after(1 + turn % ROOM_RETRY_SECONDS_MAX);
+        Failure::for_want_of_memory(status)
     }
 
     /// Each class by its name in the metrics.

@@ -1,31 +1,38 @@
 //! The server: a socket that is listened on, and everything that answers what comes there, put together.
 //!
-//! In: a configuration and a registry. Out: a server, which [transport](forebay_transport) speaks for. On shutdown it is not
-//! ready first, and goes on for a while.
+//! In: a configuration, and what answers the verbs. Out: a server, which [transport](forebay_transport)
+//! speaks for. On shutdown it is not ready first, and goes on for a while.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use forebay_api::{Api, Caches};
 use forebay_auth::{Access, Authenticators};
 use forebay_documents::health::{Check, Checks, Endpoints};
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
-use forebay_registry::Registry;
-use forebay_rt::{Random, Shutdown, Tasks};
+use forebay_flow::Configuration;
+use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
+use forebay_usage::Usages;
+use forebay_webhooks::WebhookMetrics;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::arrivals::Arrivals;
-use crate::config::Config;
+use crate::config::{self, ApiServerConfig};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
+use crate::flow_control::FlowControl;
 use crate::handler::Handler;
 use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
 use crate::limits;
-use crate::memory::Memory;
+use crate::memory::{Level, Memory};
 use crate::metrics::Metrics;
+use crate::neighbourhood::{Neighbourhood, Neighbours};
 use crate::rooms::Rooms;
+use crate::shared_lists::SharedLists;
 use crate::tls::TlsError;
 use crate::tokens;
 
@@ -42,12 +49,37 @@ pub enum ServeError {
     Tls(#[from] TlsError),
 }
 
+/// What a server stands in front of.
+pub struct Backing {
+    pub api: Arc<dyn Api>,
+    pub caches: Arc<dyn Caches>,
+    pub clock: Clock,
+    pub random: Random,
+    /// The objects that decide whose turn it is.
+    pub flow_control: watch::Receiver<Configuration>,
+    /// Where there may be other servers on the same store.
+    pub neighbours: Option<Neighbours>,
+    /// What is counted of calls of webhooks.
+    pub webhooks: Arc<WebhookMetrics>,
+}
+
+impl Backing {
+    /// With the turns that are built in, and without neighbours.
+    ///
+    /// - `answers`: who answers the verbs, and holds the state that they answer from.
+    pub fn new(answers: Arc<impl Api + Caches + 'static>, clock: Clock, random: Random) -> Backing {
+        let (_, flow_control) = watch::channel(Configuration::built_in());
+        let (neighbours, webhooks) = (None, Arc::default());
+        Backing { api: answers.clone(), caches: answers, clock, random, flow_control, neighbours, webhooks }
+    }
+}
+
 /// A socket that is listened on. Clients that come before [`Bound::serve`] wait in the kernel's backlog.
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
     identity: Identity,
-    config: Config,
+    config: ApiServerConfig,
 }
 
 impl Bound {
@@ -55,7 +87,7 @@ impl Bound {
     ///
     /// # Errors
     /// [`ServeError`].
-    pub fn listen(config: Config) -> Result<Bound, ServeError> {
+    pub fn listen(config: ApiServerConfig) -> Result<Bound, ServeError> {
         let address = config.listen;
         let cause = |cause| ServeError::Listen { address, cause };
         let listener = listen(address).map_err(cause)?;
@@ -74,34 +106,38 @@ impl Bound {
         self.address
     }
 
-    /// Serves `registry` until `stop` is raised, then lets go of everybody in order. Cancel-safe: dropped, it cuts every
-    /// connection.
+    /// Serves what is behind it until `stop` is raised, then lets go of everybody in order. Cancel-safe:
+    /// dropped, it cuts every connection.
     ///
     /// - `checks`: what the health endpoints ask besides the server's own.
-    pub async fn serve(
-        self,
-        registry: Registry,
-        checks: Vec<Check>,
-        random: Random,
-        tasks: Tasks,
-        stop: Shutdown,
-    ) {
-        let clock = registry.clock().clone();
+    pub async fn serve(self, backing: Backing, checks: Vec<Check>, tasks: Tasks, stop: Shutdown) {
+        let clock = backing.clock.clone();
         let drain = Drain::new(clock.clone(), self.config.watch_termination_grace);
         let stalled_readers = StalledReaders::new(clock.clone());
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
-        let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone()));
-        let checks = all_checks(checks, &registry, &drain);
-        let parts = (checks, random, drain.clone(), stalled_readers.clone(), metrics.clone());
+        let metrics =
+            Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), backing.webhooks.clone()));
+        let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
+        let checks = all_checks(checks, &caches, &drain);
+        let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());
         let address = external_address(&config, address);
-        let handler = Arc::new(handler(&config, address, identity.known(), registry.clone(), parts));
+        let handler = Arc::new(handler(&config, address, identity.known(), backing, parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
+        handler.start_flow_control(configuration, &tasks);
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
         let seats = Connections::new(clock.clone(), connections_max, metrics.connections.clone());
-        let readers = (stalled_readers, handler.event_blocks.clone(), seats.clone());
-        tasks.spawn("memory", memory.watch(clock.clone(), registry, rooms, readers));
+        let made = (handler.event_blocks.clone(), handler.shared_lists.clone());
+        let readers = (stalled_readers, made, seats.clone());
+        if let Some(neighbourhood) = &handler.neighbourhood {
+            let (memory, caches) = (memory.clone(), caches.clone());
+            let may_take_more = move || memory.level() < Level::Readers && caches.unready() == 0;
+            let spread = neighbourhood.clone().spread(seats.clone(), drain.clone(), may_take_more);
+            tasks.spawn("neighbourhood", spread);
+        }
+        tasks.spawn("memory", memory.watch(clock.clone(), caches, rooms, readers));
+        let goodbyes = seats.clone();
         let server = HttpServer {
             service: handler,
             tls: identity.serving().tls().clone(),
@@ -113,14 +149,19 @@ impl Bound {
         let leave = async {
             stop.raised().await;
             drain.leave();
-            clock.sleep(delay).await;
+            // Half of the time is for balancers to see that it leaves. Until the end all requests are served.
+            clock.sleep(delay / 2).await;
+            if !delay.is_zero() {
+                let told_all = goodbyes.let_all_go(delay / 2);
+                tokio::join!(told_all, clock.sleep(delay / 2));
+            }
         };
         server.serve(listener, &tasks, leave).await;
     }
 }
 
 /// Where others reach this server: at `bound`, unless the configuration knows better.
-pub(crate) fn external_address(config: &Config, bound: SocketAddr) -> String {
+pub(crate) fn external_address(config: &ApiServerConfig, bound: SocketAddr) -> String {
     config.external_address.clone().unwrap_or_else(|| bound.to_string())
 }
 
@@ -128,31 +169,29 @@ pub(crate) fn external_address(config: &Config, bound: SocketAddr) -> String {
 ///
 /// - `address`: where others reach this server.
 pub(crate) fn handler(
-    config: &Config,
+    config: &ApiServerConfig,
     address: String,
     known: &Known,
-    registry: Registry,
-    (checks, random, drain, stalled_readers, metrics): (
-        Vec<Check>,
-        Random,
-        Drain,
-        StalledReaders,
-        Arc<Metrics>,
-    ),
+    backing: Backing,
+    (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let clock = registry.clock().clone();
+    let Backing { api, clock, random, neighbours, .. } = backing;
+    let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
+    let usages = Usages::new(clock.clone(), random.next_u64());
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
+    let shared_lists = SharedLists::new(clock.clone(), memory.limit());
     Handler {
         authenticator: Authenticators::new(
             clock.clone(),
             known.credentials.clone(),
             accounts.clone(),
-            tokens::Stored(registry.clone()),
+            tokens::Stored(api.clone()),
         ),
         accounts,
         access: Arc::new(Access::new(config.authorization, config.anonymous)),
-        inflight: Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight),
+        inflight: inflight(config),
+        flow_control: flow_control(config, &clock),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
         rooms,
         memory,
@@ -163,27 +202,44 @@ pub(crate) fn handler(
             address,
         },
         request_timeout: config.request_timeout,
-        api: Arc::new(registry.clone()),
-        registry,
+        api,
         clock,
         random,
         stalled_readers,
         event_blocks: EventBlocks::default(),
+        shared_lists,
         metrics,
+        usages,
         drain,
+        neighbourhood,
     }
 }
 
+/// With flow control there are no limits beside its own.
+fn inflight(config: &ApiServerConfig) -> Inflight {
+    match config.flow_control {
+        config::FlowControl::PriorityAndFairness => Inflight::new(None, None),
+        config::FlowControl::MaxInFlight => {
+            Inflight::new(config.max_requests_inflight, config.max_mutating_requests_inflight)
+        }
+    }
+}
+
+fn flow_control(config: &ApiServerConfig, clock: &Clock) -> Option<FlowControl> {
+    let is_on = config.flow_control == config::FlowControl::PriorityAndFairness;
+    is_on.then(|| FlowControl::new(config, clock.clone()))
+}
+
 /// The server's own checks around those that it was given.
-fn all_checks(given: Vec<Check>, registry: &Registry, drain: &Drain) -> Vec<Check> {
+fn all_checks(given: Vec<Check>, caches: &Arc<dyn Caches>, drain: &Drain) -> Vec<Check> {
     let mut checks = vec![
         Check::new("ping", Endpoints::All, || Ok(())),
         // The log is written by the process itself: while this runs, it works.
         Check::new("log", Endpoints::All, || Ok(())),
     ];
     checks.extend(given);
-    let registry = registry.clone();
-    checks.push(Check::new("informer-sync", Endpoints::Ready, move || match registry.unready() {
+    let caches = caches.clone();
+    checks.push(Check::new("informer-sync", Endpoints::Ready, move || match caches.unready() {
         0 => Ok(()),
         unready => Err(format!("{unready} resources are not read yet")),
     }));

@@ -1,8 +1,10 @@
-//! What transport is told by this crate: who a client is, what answers its requests, and how long an answer waits for it.
+//! What transport is told by this crate: who a client is, what answers its requests, and how long an answer
+//! waits for it.
 //!
 //! In: requests and certificates. Out: replies. Never: decides anything; each word is somebody else's.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use forebay_transport::limits::STALL_WAIT;
 use forebay_transport::{Exchange, ReaderWait, Reply, Service};
@@ -11,27 +13,26 @@ use hyper::body::Incoming;
 use rustls::pki_types::CertificateDer;
 
 use crate::answer;
-use crate::handler::Handler;
+use crate::handler::{Handler, OnConnection};
 use crate::limits::{ROOM_ONE_BYTES, STALL_WAIT_WHEN_FULL, STREAM_BYTES};
 use crate::response::ResponseBody;
-use forebay_auth::Peer;
 
 impl Service for Handler {
-    type Peer = Peer;
+    type Peer = OnConnection;
     type Body = ResponseBody;
 
-    fn peer(&self, certificates: &[CertificateDer<'_>]) -> Peer {
-        self.authenticator.peer(certificates)
+    fn peer(&self, certificates: &[CertificateDer<'_>]) -> OnConnection {
+        OnConnection { peer: self.authenticator.peer(certificates), read: Arc::default() }
     }
 
-    fn recheck(&self, peer: &Peer, certificates: Option<&[CertificateDer<'_>]>) {
-        peer.look_again(certificates);
+    fn recheck(&self, known: &OnConnection, certificates: Option<&[CertificateDer<'_>]>) {
+        known.peer.look_again(certificates);
     }
 
     fn answer(
         &self,
         request: Request<Incoming>,
-        exchange: Exchange<'_, Peer>,
+        exchange: Exchange<'_, OnConnection>,
     ) -> impl Future<Output = Reply<ResponseBody>> + Send {
         Handler::answer(self, request, exchange)
     }

@@ -1,17 +1,75 @@
 //! Bytes that are made as they are asked for: what streams between a LIST and the socket.
 //!
-//! In: a list's JSON or protobuf in pieces. Out: the same, indented or compressed, in pieces. Each stage holds at most about one
-//! piece. Never: waits.
+//! In: a list's JSON or protobuf in pieces. Out: the same, indented or compressed, in pieces. Each stage
+//! holds at most about one piece. Never: waits.
 
 use bytes::Bytes;
-use forebay_registry::ListBody;
+use forebay_reads::{ListBody, SeenObjects};
 use forebay_transport::BodySource;
 use forebay_transport::limits::{CHUNK_BYTES, PIECE_BYTES};
 
 use crate::pretty::Indenter;
 
+/// A stage of what is made of a list.
+pub trait OfList {
+    /// The list's objects, as far as it was read.
+    fn seen(&self) -> SeenObjects;
+    /// What it holds between two pieces and a fork of it would hold as well, in bytes.
+    fn held_bytes(&self) -> usize;
+}
+
+/// What is made of a list, which more than one may go on with from where it is.
+pub trait ListSource: BodySource + OfList {
+    /// Another that makes the same from here on.
+    fn fork(&self) -> Box<dyn ListSource>;
+}
+
+impl<S: BodySource + OfList + Clone + 'static> ListSource for S {
+    fn fork(&self) -> Box<dyn ListSource> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn ListSource> {
+    fn clone(&self) -> Box<dyn ListSource> {
+        (**self).fork()
+    }
+}
+
+impl BodySource for Box<dyn ListSource> {
+    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
+        (**self).fill(out)
+    }
+}
+
+impl OfList for Box<dyn ListSource> {
+    fn seen(&self) -> SeenObjects {
+        (**self).seen()
+    }
+
+    fn held_bytes(&self) -> usize {
+        (**self).held_bytes()
+    }
+}
+
 /// A list as the registry writes it.
 pub struct Written(pub ListBody);
+
+impl Clone for Written {
+    fn clone(&self) -> Written {
+        Written(self.0.fork())
+    }
+}
+
+impl OfList for Written {
+    fn seen(&self) -> SeenObjects {
+        self.0.seen()
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
 
 impl BodySource for Written {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
@@ -20,6 +78,7 @@ impl BodySource for Written {
 }
 
 /// Another source's JSON, indented.
+#[derive(Clone)]
 pub struct Pretty<S> {
     inner: S,
     indenter: Indenter,
@@ -49,6 +108,16 @@ impl<S: BodySource> BodySource for Pretty<S> {
     }
 }
 
+impl<S: OfList> OfList for Pretty<S> {
+    fn seen(&self) -> SeenObjects {
+        self.inner.seen()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.piece.len() + self.inner.held_bytes()
+    }
+}
+
 /// What is left of bytes that are there.
 pub struct Rest(pub Bytes);
 
@@ -61,12 +130,13 @@ impl BodySource for Rest {
 }
 
 /// What was read ahead, then the rest.
-pub struct Resumed {
+#[derive(Clone)]
+pub struct Resumed<S> {
     pub ahead: Vec<u8>,
-    pub rest: Box<dyn BodySource>,
+    pub rest: S,
 }
 
-impl BodySource for Resumed {
+impl<S: BodySource> BodySource for Resumed<S> {
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         if self.ahead.is_empty() {
             return self.rest.fill(out);
@@ -76,16 +146,26 @@ impl BodySource for Resumed {
     }
 }
 
-/// Reads up to `bytes` ahead: the whole content, or as much of it and the rest. Less where it takes long.
-pub fn read_ahead(mut source: Box<dyn BodySource>, bytes: usize) -> Result<Vec<u8>, Resumed> {
+impl<S: OfList> OfList for Resumed<S> {
+    fn seen(&self) -> SeenObjects {
+        self.rest.seen()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.ahead.len() + self.rest.held_bytes()
+    }
+}
+
+/// Reads up to `bytes` ahead, less where it takes long; whether there may be more.
+pub fn read_ahead(source: &mut impl BodySource, bytes: usize) -> (Vec<u8>, bool) {
     let mut ahead = Vec::new();
     loop {
         let before = ahead.len();
         if !source.fill(&mut ahead) {
-            return Ok(ahead);
+            return (ahead, false);
         }
         if ahead.len() >= bytes || ahead.len() == before {
-            return Err(Resumed { ahead, rest: source });
+            return (ahead, true);
         }
     }
 }
@@ -125,15 +205,16 @@ mod tests {
 
     #[test]
     fn reading_ahead_loses_nothing() {
-        let source = || Box::new(Pieces::of(&[b"abc", b"def", b"ghi"]));
-        assert_eq!(read_ahead(source(), 100).ok().as_deref(), Some(b"abcdefghi".as_slice()));
-        let Err(resumed) = read_ahead(source(), 4) else { panic!("more than 4 bytes") };
-        assert_eq!(resumed.ahead, b"abcdef");
-        assert_eq!(all(resumed), b"abcdefghi");
-        let slow = Box::new(Pieces::of(&[b"abc", b"", b"def"]));
-        let Err(resumed) = read_ahead(slow, 100) else { panic!("others first") };
-        assert_eq!(resumed.ahead, b"abc");
-        assert_eq!(all(resumed), b"abcdef");
+        let source = || Pieces::of(&[b"abc", b"def", b"ghi"]);
+        assert_eq!(read_ahead(&mut source(), 100), (b"abcdefghi".to_vec(), false));
+        let mut rest = source();
+        let (ahead, more) = read_ahead(&mut rest, 4);
+        assert_eq!((ahead.as_slice(), more), (b"abcdef".as_slice(), true));
+        assert_eq!(all(Resumed { ahead, rest }), b"abcdefghi");
+        let mut slow = Pieces::of(&[b"abc", b"", b"def"]);
+        let (ahead, more) = read_ahead(&mut slow, 100);
+        assert_eq!((ahead.as_slice(), more), (b"abc".as_slice(), true), "others first");
+        assert_eq!(all(Resumed { ahead, rest: slow }), b"abcdef");
     }
 
     #[test]

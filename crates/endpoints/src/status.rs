@@ -1,14 +1,17 @@
 //! Failures on their way out: which HTTP code a reason has, and how a `Status` is written.
 //!
-//! In: a `Status` from the rooms below, or a failure of the edge itself. Out: a code and the JSON of the object, in
-//! the order that kube-apiserver writes it. The only place that knows the code of a reason.
+//! In: a `Status` from the rooms below, or a failure of the edge itself. Out: a code and the JSON of the
+//! object, in the order that kube-apiserver writes it. The only place that knows the code of a reason.
 
+use bytes::Bytes;
+use forebay_api::{Outcome, SuccessOf};
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::json::{go_quote, write_string};
-use forebay_apimachinery::{GroupResource, Reason, Status, Verb};
+use forebay_apimachinery::{GroupResource, Reason, Status};
 use forebay_auth::{Forbidden, ForbiddenAbout, Refused};
-use forebay_registry::request::Outcome;
+use forebay_usage::Usage;
 use http::StatusCode;
+use serde_json::Value;
 
 /// An answer that is what was asked for.
 pub const OK: StatusCode = StatusCode::OK;
@@ -26,24 +29,56 @@ pub const NO_SUCH_CHECK: (StatusCode, &str) = (StatusCode::NOT_FOUND, "404 page 
 /// The code of a write that was done.
 pub fn of_outcome(outcome: &Outcome) -> StatusCode {
     match outcome {
-        Outcome::Object(_) | Outcome::Success(_) => OK,
+        Outcome::Object(_) => OK,
         Outcome::Created(_) => StatusCode::CREATED,
+        Outcome::Success(success) => of_success(success.of),
         Outcome::Accepted(_) => StatusCode::ACCEPTED,
     }
 }
 
-/// Whether the server ended a request by itself that it could have answered at another time: there was no turn for it, or no
-/// time left.
+fn of_success(of: SuccessOf) -> StatusCode {
+    match of {
+        SuccessOf::Deletion | SuccessOf::CorruptDeletion => OK,
+        SuccessOf::Subresource => StatusCode::CREATED,
+    }
+}
+
+/// What is shown of a write that was done. The `Status` of a deletion goes without its code, as
+/// kube-apiserver sends it.
+pub fn shown_of(outcome: Outcome) -> Bytes {
+    match outcome {
+        Outcome::Success(success) if success.of != SuccessOf::Deletion => {
+            let code = of_success(success.of);
+            success.json(Some(code.as_u16()))
+        }
+        outcome => outcome.json(),
+    }
+}
+
+/// Whether the server ended a request by itself that it could have answered at another time: there was no
+/// turn for it, or no time left.
 pub fn is_termination(code: u16) -> bool {
     matches!(StatusCode::from_u16(code), Ok(StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT))
+}
+
+/// Tells of an answer that sends its client away, or has it list.
+pub fn put_down(code: StatusCode, usage: &Usage) {
+    match code {
+        StatusCode::TOO_MANY_REQUESTS => usage.refused(),
+        StatusCode::GONE => usage.expired(),
+        _ => {}
+    }
 }
 
 /// A request that is answered with a `Status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub status: Status,
-    /// `details` is sent even when there is nothing in it, as kube-apiserver does for what never reached a resource.
+    /// `details` is sent even when there is nothing in it, as kube-apiserver does for what never reached a
+    /// resource.
     details: bool,
+    /// See [`Failure::for_want_of_memory`].
+    is_for_want_of_memory: bool,
 }
 
 /// Writes `status` as JSON with its code, as the ERROR event of a watch has it.
@@ -56,7 +91,7 @@ pub fn code(reason: Reason) -> StatusCode {
     match reason {
         Reason::BadRequest => StatusCode::BAD_REQUEST,
         Reason::Unauthorized => StatusCode::UNAUTHORIZED,
-        Reason::Forbidden => StatusCode::FORBIDDEN,
+        Reason::Forbidden | Reason::InvalidByPolicy => StatusCode::FORBIDDEN,
         Reason::NotFound => StatusCode::NOT_FOUND,
         Reason::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Reason::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
@@ -76,11 +111,22 @@ pub fn code(reason: Reason) -> StatusCode {
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Failure {
-        Failure { status, details: false }
+        // Upstream has details in every refusal of this reason, those in its generic words, too.
+        let details = status.reason == Reason::Invalid;
+        Failure { status, details, is_for_want_of_memory: false }
     }
 }
 
 impl Failure {
+    /// There was no memory for it; another time there may be.
+    pub fn for_want_of_memory(status: Status) -> Failure {
+        Failure { is_for_want_of_memory: true, ..status.into() }
+    }
+
+    pub fn is_for_want_of_memory(&self) -> bool {
+        self.is_for_want_of_memory
+    }
+
     /// Sends `details`, be they empty.
     pub fn with_details(mut self) -> Failure {
         self.details = true;
@@ -101,13 +147,6 @@ impl Failure {
     pub fn no_such_method() -> Failure {
         let message = "the server does not allow this method on the requested resource";
         Failure::from(Status::new(Reason::MethodNotAllowed, message)).with_details()
-    }
-
-    /// `delete is not supported on resources of kind "widgets.example.com"`.
-    pub fn method_not_supported(group: &str, resource: &str, verb: &Verb) -> Failure {
-        let kind = forebay_apimachinery::GroupResource { group: group.into(), resource: resource.into() };
-        let message = format!("{verb} is not supported on resources of kind \"{kind}\"");
-        Failure::from(Status::new(Reason::MethodNotAllowed, message).about(group, resource, ""))
     }
 
     /// None of the media types that a path has is taken by the client.
@@ -131,7 +170,12 @@ impl Failure {
     }
 
     pub fn code(&self) -> StatusCode {
-        code(self.status.reason)
+        match &self.status.foreign {
+            // A refusal is one, whatever number comes with it; of HTTP's are those of three digits.
+            Some(foreign) => StatusCode::from_u16(foreign.code.max(StatusCode::BAD_REQUEST.as_u16()))
+                .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            None => code(self.status.reason),
+        }
     }
 
     /// The `Status` object, without a newline behind it.
@@ -151,11 +195,20 @@ impl Failure {
         }
         out.extend_from_slice(b"},\"status\":\"Failure\",\"message\":");
         write_string(&status.message, out);
-        if status.reason != Reason::Unknown {
+        let reason = status.foreign.as_ref().map_or(status.reason.as_str(), |foreign| &foreign.reason);
+        if !reason.is_empty() {
             out.extend_from_slice(b",\"reason\":");
-            write_string(status.reason.as_str(), out);
+            write_string(reason, out);
         }
-        self.write_details(out);
+        match &status.foreign {
+            Some(foreign) => {
+                if let Some(details) = &foreign.details {
+                    out.extend_from_slice(b",\"details\":");
+                    out.extend_from_slice(Value::Object(details.clone()).to_string().as_bytes());
+                }
+            }
+            None => self.write_details(out),
+        }
         out.extend_from_slice(format!(",\"code\":{}}}", self.code().as_u16()).as_bytes());
     }
 
@@ -259,9 +312,27 @@ pub const OFFERED: [Media; 3] = [Media::Json, Media::Yaml, Media::Protobuf];
 
 #[cfg(test)]
 mod tests {
+    use forebay_api::Success;
     use forebay_apimachinery::{Cause, CauseReason};
 
     use super::*;
+
+    #[test]
+    fn a_success_without_an_object_has_its_code_where_kube_apiserver_shows_it() {
+        for (of, code, shown) in [
+            (SuccessOf::Deletion, 200, None),
+            (SuccessOf::CorruptDeletion, 200, Some(200)),
+            (SuccessOf::Subresource, 201, Some(201)),
+        ] {
+            let mut details = serde_json::Map::new();
+            details.insert("name".into(), "x".into());
+            let outcome = Outcome::Success(Success { of, details });
+            assert_eq!(of_outcome(&outcome).as_u16(), code);
+            let json: serde_json::Value = serde_json::from_slice(&shown_of(outcome)).expect("JSON");
+            assert_eq!(json["code"].as_u64(), shown, "{of:?}");
+            assert_eq!((&json["status"], &json["details"]["name"]), (&"Success".into(), &"x".into()));
+        }
+    }
 
     #[test]
     fn a_status_is_written_as_kube_apiserver_writes_it() {

@@ -1,8 +1,8 @@
 //! TLS: what is shown to clients, and which certificates of theirs are taken.
 //!
-//! In: PEM and a policy. Out: transport's TLS, and [`ClientAuthority`], which judges a client's certificate. The handshake
-//! takes any certificate whose key the client has: whether it is trusted is decided for each request, so that an untrusted or
-//! expired one is answered 401 and not with a broken connection.
+//! In: PEM and a policy. Out: transport's TLS, and [`ClientAuthority`], which judges a client's certificate.
+//! The handshake takes any certificate whose key the client has: whether it is trusted is decided for each
+//! request, so that an untrusted or expired one is answered 401 and not with a broken connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ pub fn no_authority(error: AuthorityError) -> TlsError {
     }
 }
 
-/// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then gets the new.
+/// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then
+/// gets the new.
 pub struct Serving(Arc<ServerTls>);
 
 impl Serving {
@@ -78,8 +79,8 @@ impl Serving {
     }
 }
 
-/// Takes any certificate, and none as well; checks that the client has its key, and that it does not send more than
-/// [`CLIENT_CERTIFICATES_MAX`] or [`CLIENT_CHAIN_BYTES_MAX`], which the session would keep.
+/// Takes any certificate, and none as well; checks that the client has its key, and that it does not send
+/// more than [`CLIENT_CERTIFICATES_MAX`] or [`CLIENT_CHAIN_BYTES_MAX`], which the session would keep.
 struct TakeAny {
     algorithms: WebPkiSupportedAlgorithms,
     // Names of authorities.

@@ -1,7 +1,7 @@
 //! `Warning` headers: escaped, each once, and not too much of them.
 //!
-//! In: texts from the verbs. Out: header values `299 - "text"`. Beyond the total, each is cut short and the last ones
-//! are left out.
+//! In: texts from the verbs. Out: header values `299 - "text"`. Beyond the total, each is cut short and the
+//! last ones are left out.
 //!
 //! Source: apiserver v1.36.3 `endpoints/filters/warning.go`, apimachinery `util/net/http.go`.
 

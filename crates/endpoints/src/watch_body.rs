@@ -1,26 +1,32 @@
 //! A watch on its way out: frames as they come, and the end when it is time.
 //!
-//! In: the registry's [`WatchBody`]. Out: bytes, made of a batch of whole lines or frames at a time, and only when the
-//! one before is gone: that is looked at when there is something to say, so that nobody is woken for it alone. Between
-//! batches it holds nothing but its place: a slow client is parked by its socket. Ends with the stream, with an ERROR event,
-//! or when the server leaves and it is this watch's turn.
+//! In: `reads`' [`WatchBody`]. Out: bytes, made of a batch of whole lines or frames at a time, and only when
+//! the one before is gone: that is looked at when there is something to say, so that nobody is woken for it
+//! alone. Between batches it holds nothing but its place: a slow client is parked by its socket. Ends with
+//! the stream, with an ERROR event, or when the server leaves and it is this watch's turn; and with a
+//! bookmark when its connection goes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_registry::{Batch, FrameSink as _, Step as Made, WatchBody};
+use forebay_apimachinery::Reason;
+use forebay_reads::{Batch, FrameSink as _, Step as Made, WatchBody};
 use forebay_rt::{Clock, Instant};
 use forebay_transport::limits::PIECE_BYTES;
-use forebay_transport::{LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot};
+use forebay_transport::{
+    LetGoFor, ResponseChannel, SendBuffer, StalledReaders, Stalls, WatchSlot, WatchTurn,
+};
 
+use crate::flow_control::Starting;
 use crate::framing::Framing;
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
 use crate::room::Held;
 use crate::zipped::Effort;
 
-/// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of each.
+/// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of
+/// each.
 pub struct WatchStream(Arc<Watch>);
 
 /// Locked by who sends it, and by who takes it away from a client that reads nothing.
@@ -44,6 +50,7 @@ struct Work {
     slot: Option<WatchSlot>,
     // For its initial state.
     lease: Option<Held>,
+    starting: Option<Starting>,
     events: WatchEvents,
     framing: Framing,
     is_listing: bool,
@@ -66,10 +73,11 @@ enum Step {
 }
 
 impl WatchStream {
-    /// - `slot`: counts it and says when the server's leaving ends it; `lease` is for its initial state.
+    /// - `slot`: counts it and says when the server's leaving ends it; `lease` and `starting` are for its
+    ///   initial state.
     pub fn new(
         watch: WatchBody,
-        (slot, lease): (WatchSlot, Option<Held>),
+        (slot, lease, starting): (WatchSlot, Option<Held>, Option<Starting>),
         events: WatchEvents,
         framing: Framing,
         (stalled_readers, channel): (&StalledReaders, ResponseChannel),
@@ -86,6 +94,7 @@ impl WatchStream {
             touched: clock.now(),
             slot: Some(slot),
             lease,
+            starting,
             events,
             framing,
             is_small: false,
@@ -110,7 +119,7 @@ impl WatchStream {
         }
         let most = work.give_max(channel);
         if work.given > 0 && work.given + next_bytes > most {
-            ready!(channel.poll_passed(cx));
+            ready!(poll_passed(channel, (&work.events, &work.clock), cx));
             work.given = 0;
         }
         let piece = work.batch.take(most);
@@ -119,8 +128,19 @@ impl WatchStream {
             work.batch = Batch::default();
         }
         work.touched = work.clock.now();
+        work.starting.iter().for_each(Starting::touch);
         work.given += piece.len();
+        if let Some(usage) = work.events.usage() {
+            usage.sent(piece.len());
+            usage.falls_behind(work.touched);
+        }
         Poll::Ready(Some(channel.give(piece)))
+    }
+
+    /// Who takes it, to be let go of.
+    pub fn reader(&self) -> Weak<dyn Stalls> {
+        let watch: Weak<Watch> = Arc::downgrade(&self.0);
+        watch
     }
 
     /// Asks for its memory, which is about to be needed.
@@ -144,7 +164,7 @@ impl Drop for WatchStream {
     /// Gives back what it has at once, also when somebody looks just now whether it has stalled.
     fn drop(&mut self) {
         let mut work = self.0.work();
-        let _given_back = (work.body.take(), work.slot.take(), work.lease.take());
+        let _given_back = (work.body.take(), work.slot.take(), work.lease.take(), work.starting.take());
         let is_small = work.is_small;
         // What watches drop is not dropped with it locked.
         drop(work);
@@ -161,8 +181,8 @@ impl Watch {
 }
 
 impl Work {
-    /// Makes a batch of what there is to say, once there is something and room to say it in; after a final one, or when it
-    /// was taken away, it has ended.
+    /// Makes a batch of what there is to say, once there is something and room to say it in; after a final
+    /// one, or when it was taken away, it has ended.
     fn poll_batch(&mut self, channel: &ResponseChannel, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let Some(body) = &mut self.body else {
@@ -177,14 +197,22 @@ impl Work {
                         self.is_small = true;
                         channel.set_send_buffer(SendBuffer::Watch);
                     }
-                    let is_turn = self.slot.as_mut().is_some_and(|slot| slot.poll_turn(cx).is_ready());
-                    if !is_turn {
-                        ready!(body.poll_ready(cx));
+                    let turn = self.slot.as_mut().map_or(Poll::Pending, |slot| slot.poll_turn(cx));
+                    if turn == Poll::Ready(WatchTurn::Go) {
+                        // It says where it is, and ends.
+                        body.leave();
+                        continue;
+                    }
+                    let is_turn = turn.is_ready();
+                    if !is_turn && body.poll_ready(cx).is_pending() {
+                        // It is asked for more once what was given is taken.
+                        self.events.usage().iter().for_each(|usage| usage.catches_up());
+                        return Poll::Pending;
                     }
                     self.step = Step::Pass { is_turn };
                 }
                 Step::Pass { is_turn } => {
-                    ready!(channel.poll_passed(cx));
+                    ready!(poll_passed(channel, (&self.events, &self.clock), cx));
                     self.step = Step::Make { is_turn };
                 }
                 Step::Make { is_turn } => {
@@ -202,6 +230,9 @@ impl Work {
                     self.step = Step::Give;
                     let is_initial = body.is_initial();
                     self.ended = made == Made::End;
+                    if body.session().failure() == Some(Reason::Expired) {
+                        self.events.usage().iter().for_each(|usage| usage.expired());
+                    }
                     self.finish(was_initial, is_initial);
                     return Poll::Ready(());
                 }
@@ -209,8 +240,8 @@ impl Work {
         }
     }
 
-    /// How much is given before the client has taken what was given before: of the initial state, on whose lease it is, a
-    /// stream whose reader is quick is given more.
+    /// How much is given before the client has taken what was given before: of the initial state, on whose
+    /// lease it is, a stream whose reader is quick is given more.
     fn give_max(&self, channel: &ResponseChannel) -> usize {
         channel.watch_bytes_at_once(|| {
             self.lease.is_some().then(|| self.clock.now().duration_since(self.touched))
@@ -222,6 +253,10 @@ impl Work {
         if !is_initial {
             // From here on it takes what a connection may take.
             self.lease = None;
+            self.starting = None;
+            if was_initial {
+                self.events.usage().iter().for_each(|usage| usage.state_is_sent());
+            }
             if std::mem::take(&mut self.is_listing) {
                 self.events.listed();
             }
@@ -240,6 +275,21 @@ impl Work {
     fn is_given(&self) -> bool {
         self.ended && self.batch.is_empty()
     }
+}
+
+/// Whether its client has taken what came before. One that has not, while there is more to be sent, is
+/// behind.
+fn poll_passed(
+    channel: &ResponseChannel,
+    (events, clock): (&WatchEvents, &Clock),
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    let passed = channel.poll_passed(cx);
+    events.usage().iter().for_each(|usage| match passed {
+        Poll::Ready(()) => usage.catches_up(),
+        Poll::Pending => usage.falls_behind(clock.now()),
+    });
+    passed
 }
 
 impl Stalls for Watch {
@@ -285,7 +335,8 @@ pub(crate) mod testing {
             touched: clock.now(),
             slot: Some(slot),
             lease,
-            events: WatchEvents::new(sizes(), sizes(), clock.clone()),
+            starting: None,
+            events: WatchEvents::new(sizes(), sizes(), clock.clone(), None),
             framing: Framing::Http,
             is_listing: false,
             is_small: false,
@@ -314,12 +365,10 @@ pub(crate) mod testing {
 mod tests {
     use std::pin::pin;
 
-    use forebay_apimachinery::Lease;
-    use forebay_apimachinery::accept::MetaVersion;
     use forebay_apimachinery::options::{ListOptions, Query};
     use forebay_apimachinery::{Reason, Status};
-    use forebay_registry::request::Target;
-    use forebay_registry::{As, JSON};
+    use forebay_catalog::Target;
+    use forebay_reads::{As, EventForm, JSON};
     use forebay_rt::Duration;
     use forebay_transport::Drain;
     use forebay_transport::limits::{MADE_BYTES, QUICK};
@@ -334,7 +383,7 @@ mod tests {
     async fn a_watch_that_is_dropped_counts_no_more_though_somebody_looks_at_it() {
         let clock = Clock::system();
         let drain = Drain::new(clock.clone(), Duration::ZERO);
-        let work = Mutex::new(work(&clock, drain.watch(), None, Batch::default()));
+        let work = Mutex::new(work(&clock, drain.watch(None), None, Batch::default()));
         let stream = WatchStream(Arc::new(Watch { channel: ResponseChannel::default(), work }));
         let looks = stream.0.clone();
         assert_eq!(drain.watches(), 1);
@@ -355,7 +404,7 @@ mod tests {
         ] {
             let room = has_room.then(|| rooms.answers.charge(MADE_BYTES));
             let batch = vec![b'x'; MADE_BYTES + PIECE_BYTES].into();
-            let work = Mutex::new(work(&clock, drain.watch(), room, batch));
+            let work = Mutex::new(work(&clock, drain.watch(None), room, batch));
             let mut stream = WatchStream(Arc::new(Watch { channel: ResponseChannel::stream(), work }));
             clock.sleep(pause).await;
             let first = std::future::poll_fn(|cx| stream.poll_next(cx)).await.expect("there is some");
@@ -368,25 +417,19 @@ mod tests {
         }
     }
 
-    /// It was given everything, and does not take the end: memory is not short because of it, but its stream is.
+    /// It was given everything, and does not take the end: memory is not short because of it, but its stream
+    /// is.
     #[tokio::test]
     async fn a_watch_whose_end_nobody_takes_is_cut_when_it_has_stalled_and_not_for_its_memory() {
         let clock = Clock::system();
         let registry = testing::registry(&clock).await;
         let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
-        let target = Target {
-            served,
-            namespace: None,
-            name: None,
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
+        let target = Target::of_server(served, None, None);
         let options = ListOptions::from_query(&Query::parse("watch=1&timeoutSeconds=5")).expect("options");
         let body = registry.watch(&target, &options, As::Object, false).await.expect("watches");
         let drain = Drain::new(clock.clone(), Duration::ZERO);
         let work =
-            Mutex::new(Work { body: Some(body), ..work(&clock, drain.watch(), None, Batch::default()) });
+            Mutex::new(Work { body: Some(body), ..work(&clock, drain.watch(None), None, Batch::default()) });
         let channel = ResponseChannel::stream();
         let mut stream = WatchStream(Arc::new(Watch { channel: channel.clone(), work }));
         let mut next = async || std::future::poll_fn(|cx| Poll::Ready(stream.poll_next(cx))).await;
@@ -414,7 +457,10 @@ mod tests {
     async fn an_error_is_a_line() {
         let (mut json, mut out) = (Vec::new(), Vec::new());
         status::write(&Status::new(Reason::Expired, "too old resource version: 1 (5)"), &mut json);
-        let mut events = (JSON.writer)(testing::served("configmaps").await, As::Object, MetaVersion::V1);
+        let mut events = (JSON.writer)(
+            testing::served("configmaps").await,
+            EventForm { format: &JSON, ..EventForm::from(As::Object) },
+        );
         events.error(&json, &mut out);
         let want = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
                     \"status\":\"Failure\",\"message\":\"too old resource version: 1 (5)\",\"reason\":\"Expired\",\

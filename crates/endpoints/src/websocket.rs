@@ -1,21 +1,21 @@
 //! A watch over WebSocket: an event a message, as kube-apiserver sends it to browsers.
 //!
-//! In: a request's head, and frames that were made for a body. Out: the token that a browser sends as a subprotocol, as a
-//! header; and messages. Never: frames a message, or speaks; that is transport's.
+//! In: a request's head, and frames that were made for a body. Out: the token that a browser sends as a
+//! subprotocol, as a header; and messages. Never: frames a message, or speaks; that is transport's.
 //!
 //! Source: apiserver v1.36.3 `endpoints/handlers/watch.go` (`HandleWS`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use forebay_registry::{EventFormat, FrameMessage};
+use forebay_reads::{EventFormat, FrameMessage};
 use forebay_transport::websocket::{Opcode, is_asked, protocols, push_message};
 use http::{HeaderMap, HeaderValue, header};
 
 /// A subprotocol that is a bearer token, for browsers, which cannot send a header of their own.
 const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// A token that comes as a subprotocol is made the bearer token that it stands for. One that is malformed, or comes
-/// alone, is left where it is and says nothing.
+/// A token that comes as a subprotocol is made the bearer token that it stands for. One that is malformed, or
+/// comes alone, is left where it is and says nothing.
 pub fn move_token(headers: &mut HeaderMap) {
     if !is_asked(headers) || headers.contains_key(header::AUTHORIZATION) {
         return;
@@ -44,7 +44,7 @@ pub fn messages(format: &EventFormat, frames: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use forebay_registry::{JSON, PROTOBUF};
+    use forebay_reads::{JSON, PROTOBUF};
 
     use super::*;
 

@@ -1,11 +1,12 @@
 //! A watch in gzip: one member that goes on for as long as there is something to say.
 //!
-//! In: frames, and segments of the cache. Out: a part of the member for each batch, which ends with an empty stored block,
-//! so that its reader has all of it at once. The initial state is put together from blocks whose events other watches send as
-//! well ([`EventBlocks`](crate::event_blocks::EventBlocks)), and what is not in one is deflated; what happens later is stored:
-//! it would be deflated for each reader anew. Never: holds a compressor.
+//! In: frames, and segments of the cache. Out: a part of the member for each batch, which ends with an empty
+//! stored block, so that its reader has all of it at once. The initial state is put together from blocks
+//! whose events other watches send as well ([`EventBlocks`](crate::event_blocks::EventBlocks)), and what is
+//! not in one is deflated; what happens later is stored: it would be deflated for each reader anew. Never:
+//! holds a compressor.
 
-use forebay_registry::{AtRest, FrameSink};
+use forebay_reads::{AtRest, FrameSink};
 
 use crate::event_blocks::{Got, Reader};
 use crate::member::Member;
@@ -13,7 +14,8 @@ use crate::member::Member;
 /// What frames are put into, until it is made a part of the member.
 pub struct Zipped {
     member: Member,
-    // Plain bytes of this part that were deflated for it: it takes no more of them than as if it were to be sent plain.
+    // Plain bytes of this part that were deflated for it: it takes no more of them than as if it were to be
+    // sent plain.
     deflated: usize,
     // Of each frame since they were asked for.
     sizes: Vec<u32>,

@@ -1,8 +1,8 @@
-//! Definitions of custom resources as kube-apiserver keeps them: in the form of `apiextensions.k8s.io/v1beta1`, which nothing
-//! serves any more (kubernetes#82292).
+//! Definitions of custom resources as kube-apiserver keeps them: in the form of
+//! `apiextensions.k8s.io/v1beta1`, which nothing serves any more (kubernetes#82292).
 //!
-//! In: a stored definition as a value. Out: the same in the form of v1. What is written from here is in that form, which
-//! kube-apiserver reads as well.
+//! In: a stored definition as a value. Out: the same in the form of v1. What is written from here is in that
+//! form, which kube-apiserver reads as well.
 
 use serde_json::{Map, Value, json};
 

@@ -1,9 +1,9 @@
 //! How objects are kept in etcd: as kube-apiserver keeps them, so that both can stand on the same etcd.
 //!
-//! In: keys, and values as the registry has them, JSON that begins with `kind` and `apiVersion`. Out: `k8s\0` and a protobuf message for built-in
-//! kinds, JSON for definitions of custom resources, for custom resources, and for what has no message; and back.
-//! Never: another version than the one that is stored here, unless it is like it; a value that cannot be read is said to be so,
-//! by key.
+//! In: keys, and values as the registry has them, JSON that begins with `kind` and `apiVersion`. Out: `k8s\0`
+//! and a protobuf message for built-in kinds, JSON for definitions of custom resources, for custom resources,
+//! and for what has no message; and back. Never: another version than the one that is stored here, unless it
+//! is like it; a value that cannot be read is said to be so, by key.
 //!
 //! Source: reference §6; apiserver v1.36.3 `storage/etcd3`.
 
@@ -36,9 +36,9 @@ struct Place {
     ty: Option<TypeId>,
 }
 
-/// Versions that kube-apiserver stored before, and the kinds in them whose objects have the shape of those that are stored now:
-/// they are read as such. The shape of all others has changed: what is stored in them cannot be read here, which is better
-/// than to lose what has another name now.
+/// Versions that kube-apiserver stored before, and the kinds in them whose objects have the shape of those
+/// that are stored now: they are read as such. The shape of all others has changed: what is stored in them
+/// cannot be read here, which is better than to lose what has another name now.
 const ALIKE: &[(&str, &str)] = &[
     (
         "admissionregistration.k8s.io/v1alpha1",
@@ -121,7 +121,8 @@ impl AsKubernetes {
         AsKubernetes { prefix: prefix.to_string(), places }
     }
 
-    /// The place that `key` is in, if a built-in kind is kept there. Custom resources may have the name of a built-in kind.
+    /// The place that `key` is in, if a built-in kind is kept there. Custom resources may have the name of a
+    /// built-in kind.
     fn place(&self, key: &str) -> Option<&Place> {
         let below = key.strip_prefix(&self.prefix)?.strip_prefix('/')?;
         // Places are one or two names deep.

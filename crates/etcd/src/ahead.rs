@@ -1,8 +1,9 @@
-//! Pages of a state that are read before they are asked for: etcd has always one to make, while those before it are decoded and
-//! taken in. Who reads it has two cores to fill, and etcd makes one page at a time.
+//! Pages of a state that are read before they are asked for: etcd has always one to make, while those before
+//! it are decoded and taken in. Who reads it has two cores to fill, and etcd makes one page at a time.
 //!
-//! In: where to begin. Out: pages as etcd has them, in order; their end comes early where one could not be read. Held: at most
-//! [`limits::AHEAD_PAGES`] each, of a few walks. Owner: the walk; dropped, it asks for no more.
+//! In: where to begin. Out: pages as etcd has them, in order; their end comes early where one could not be
+//! read. Held: at most [`limits::AHEAD_PAGES`] each, of a few walks. Owner: the walk; dropped, it asks for no
+//! more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,19 +1,19 @@
 //! What is current, at quorum: one read of etcd for everybody who asked before it was sent.
 //!
-//! In: questions, bounded. Out: the header of an answer that was asked for after the question came. One is in flight at a
-//! time. Where several ask at once, each is sent a [`BARRIER_PERIOD`](limits::BARRIER_PERIOD) after the one before at the earliest, so that
-//! etcd's load does not depend on how many there are; one who has asked alone for a while does not wait.
-//! Owner: one task.
+//! In: questions, bounded. Out: the header of an answer that was asked for after the question came. One is in
+//! flight at a time. Where several ask at once, each is sent a [`BARRIER_PERIOD`](limits::BARRIER_PERIOD)
+//! after the one before at the earliest, so that etcd's load does not depend on how many there are; one who
+//! has asked alone for a while does not wait. Owner: one task.
 
 use forebay_rt::{Clock, Instant};
 use std::future::Future;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 use crate::messages::Header;
 
-type Answer = Result<Header, Fault>;
+type Answer = Result<Header, RequestError>;
 
 /// Where to ask. Cheap to clone.
 #[derive(Clone)]
@@ -30,9 +30,9 @@ pub(crate) fn barrier() -> (Barrier, Questions) {
 impl Barrier {
     pub(crate) async fn ask(&self) -> Answer {
         let (reply, answer) = oneshot::channel();
-        let gone = || Fault::Unreachable { text: "the store is closed".to_string() };
+        let gone = || RequestError::Unreachable { text: "the store is closed".to_string() };
         self.0.try_send(reply).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Fault::TooManyRequests,
+            mpsc::error::TrySendError::Full(_) => RequestError::TooManyRequests,
             mpsc::error::TrySendError::Closed(_) => gone(),
         })?;
         answer.await.map_err(|_| gone())?
@@ -119,7 +119,8 @@ mod tests {
         assert!(u128::from(sent.load(Ordering::Relaxed)) <= periods + 1, "at most one a period");
     }
 
-    /// Asks every `apart` for a while, and waits for no answer; how many quorum reads that takes, and how long it lasts.
+    /// Asks every `apart` for a while, and waits for no answer; how many quorum reads that takes, and how
+    /// long it lasts.
     async fn asked_every(apart: Duration, takes: Duration) -> (u64, Duration) {
         let (barrier, questions) = barrier();
         let (clock, sent) = (Clock::system(), &AtomicU64::new(0));

@@ -1,10 +1,11 @@
 //! Which cluster answers, by the id that every answer of etcd begins with.
 //!
-//! An etcd that is restored from a backup may be another cluster, and revisions of one say nothing of the other. It may also keep
-//! its id, and is then known by a revision that is below one that was told before: as good as another cluster. In: the header of
-//! each answer, and the [`Generation`] that it was asked under. Out: a [`Fault`] for an answer of another cluster than was
-//! asked; for each prefix that is read, once, the end of its feed. Never: takes one cluster for another and back without a
-//! pause, to which endpoints of two clusters would lead.
+//! An etcd that is restored from a backup may be another cluster, and revisions of one say nothing of the
+//! other. It may also keep its id, and is then known by a revision that is below one that was told before: as
+//! good as another cluster. In: the header of each answer, and the [`Generation`] that it was asked under.
+//! Out: a [`RequestError`] for an answer of another cluster than was asked; for each prefix that is read,
+//! once, the end of its feed. Never: takes one cluster for another and back without a pause, to which
+//! endpoints of two clusters would lead.
 //!
 //! Owner of what is known: whoever notes an answer, under the channel's lock.
 
@@ -17,7 +18,7 @@ use forebay_backend::FeedError;
 use forebay_rt::{Clock, Duration, Instant};
 use tokio::sync::watch;
 
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 use crate::messages::Header;
 
@@ -104,25 +105,27 @@ impl Cluster {
         let _closed = known.wait_for(|known| known.generation != generation).await.map(drop);
     }
 
-    /// Takes in the header of an answer to what was asked under `asked`, of a member that may lag behind others.
+    /// Takes in the header of an answer to what was asked under `asked`, of a member that may lag behind
+    /// others.
     ///
     /// # Errors
-    /// The answer is not to be used: [`Fault::Replaced`], [`Fault::OtherCluster`].
-    pub(crate) fn note(&self, header: Header, asked: Generation) -> Result<(), Fault> {
+    /// The answer is not to be used: [`RequestError::Replaced`], [`RequestError::OtherCluster`].
+    pub(crate) fn note(&self, header: Header, asked: Generation) -> Result<(), RequestError> {
         self.take(header, Asked { generation: asked, told: 0 })
     }
 
-    /// The same of an answer that is of what is current, whichever member gave it: of a linearizable read, or a transaction. All that
-    /// was told before it was asked for had been applied somewhere, so it had been committed, and such an answer comes after it. If
-    /// its revision is below, the store went back, under the id that it had.
+    /// The same of an answer that is of what is current, whichever member gave it: of a linearizable read, or
+    /// a transaction. All that was told before it was asked for had been applied somewhere, so it had been
+    /// committed, and such an answer comes after it. If its revision is below, the store went back, under the
+    /// id that it had.
     ///
     /// # Errors
     /// As for [`Cluster::note`].
-    pub(crate) fn note_current(&self, header: Header, asked: Asked) -> Result<(), Fault> {
+    pub(crate) fn note_current(&self, header: Header, asked: Asked) -> Result<(), RequestError> {
         self.take(header, asked)
     }
 
-    fn take(&self, header: Header, asked: Asked) -> Result<(), Fault> {
+    fn take(&self, header: Header, asked: Asked) -> Result<(), RequestError> {
         // Those that etcd's gRPC proxy makes itself name none.
         if header.cluster == 0 {
             return Ok(());
@@ -140,7 +143,7 @@ impl Cluster {
                 self.tell(header.revision, asked.generation);
                 Ok(())
             }
-            Whose::Successor => Err(Fault::Replaced),
+            Whose::Successor => Err(RequestError::Replaced),
             Whose::Stranger => Err(stranger(header.cluster, known.id)),
         }
     }
@@ -192,8 +195,8 @@ impl Cluster {
     /// Whether a member that says that it is of cluster `id` may be asked.
     ///
     /// # Errors
-    /// [`Fault::OtherCluster`] while no other cluster takes the place of the known one.
-    pub(crate) fn admit(&self, id: u64) -> Result<(), Fault> {
+    /// [`RequestError::OtherCluster`] while no other cluster takes the place of the known one.
+    pub(crate) fn admit(&self, id: u64) -> Result<(), RequestError> {
         let known = *self.known.borrow();
         let may = id == known.id || id == 0 || !known.is_held(self.clock.now());
         if may { Ok(()) } else { Err(stranger(id, known.id)) }
@@ -202,7 +205,8 @@ impl Cluster {
     /// Begins a feed of `prefix` after `after`, under the generation that is given back.
     ///
     /// # Errors
-    /// [`FeedError::WentBack`], once, when what its reader has is of a cluster whose place was taken, and it was not told.
+    /// [`FeedError::WentBack`], once, when what its reader has is of a cluster whose place was taken, and it
+    /// was not told.
     pub(crate) fn begin_feed(&self, prefix: &str, after: Revision) -> Result<Generation, FeedError> {
         let had = self.reader(prefix);
         if had == self.generation() {
@@ -238,7 +242,8 @@ impl Cluster {
         }
     }
 
-    /// The generation of what the reader of `prefix` has; one that has nothing yet begins with the current one.
+    /// The generation of what the reader of `prefix` has; one that has nothing yet begins with the current
+    /// one.
     fn reader(&self, prefix: &str) -> Generation {
         let current = self.generation();
         let mut readers = self.readers();
@@ -284,7 +289,8 @@ impl Known {
         self.held.is_some_and(|(until, _)| now < until)
     }
 
-    /// What is known once the cluster of `header` has taken the place of this one, or this one went back to it.
+    /// What is known once the cluster of `header` has taken the place of this one, or this one went back to
+    /// it.
     fn followed_by(self, header: Header, highest: u64, now: Instant) -> Known {
         let (first, last) = limits::CLUSTER_HOLD;
         let hold = match self.held {
@@ -301,8 +307,8 @@ impl Known {
     }
 }
 
-fn stranger(id: u64, known: u64) -> Fault {
-    Fault::OtherCluster { text: format!("its id is {id:x}, that of the cluster in use is {known:x}") }
+fn stranger(id: u64, known: u64) -> RequestError {
+    RequestError::OtherCluster { text: format!("its id is {id:x}, that of the cluster in use is {known:x}") }
 }
 
 #[cfg(test)]
@@ -313,11 +319,11 @@ mod tests {
         shown(cluster.note(Header { cluster: id, revision }, asked))
     }
 
-    fn shown(noted: Result<(), Fault>) -> &'static str {
+    fn shown(noted: Result<(), RequestError>) -> &'static str {
         match noted {
             Ok(()) => "asked",
-            Err(Fault::Replaced) => "replaced",
-            Err(Fault::OtherCluster { .. }) => "stranger",
+            Err(RequestError::Replaced) => "replaced",
+            Err(RequestError::OtherCluster { .. }) => "stranger",
             Err(fault) => panic!("{fault}"),
         }
     }

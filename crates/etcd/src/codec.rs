@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-/// How values are kept. What a value means is known to whoever makes one of these: the engine only moves bytes.
+/// How values are kept. What a value means is known to whoever makes one of these: the engine only moves
+/// bytes.
 pub trait Codec: Send + Sync + 'static {
     /// The bytes to keep at `key`.
     ///
@@ -13,7 +14,8 @@ pub trait Codec: Send + Sync + 'static {
     /// The value that `stored`, found at `key`, stands for.
     ///
     /// # Errors
-    /// Why it cannot be read. It is then handed on as it is, so that whoever reads it says so, and misses nothing else.
+    /// Why it cannot be read. It is then handed on as it is, so that whoever reads it says so, and misses
+    /// nothing else.
     fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)>;
 }
 

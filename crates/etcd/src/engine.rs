@@ -1,15 +1,16 @@
 //! The store on an etcd cluster: each call of the contract as calls of etcd.
 //!
-//! Owns the connections, the task that reads what is current, and what is remembered of etcd's answers. Requests in flight are
-//! bounded, each has a deadline, and none is sent twice unless the first was never sent.
+//! Owns the connections, the task that reads what is current, and what is remembered of etcd's answers.
+//! Requests in flight are bounded, each has a deadline, and none is sent twice unless the first was never
+//! sent.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Pages, Range, RangePage, ReadError, Sent, Size, Txn,
-    TxnError, Versioned,
+    Backend, BoxFuture, Feed, FeedError, Pages, Range, RangePage, ReadError, Sent, Size, Txn, TxnError,
+    TxnResponse, Versioned,
 };
 use forebay_rt::{Clock, Duration, Tasks};
 use tokio::sync::Semaphore;
@@ -18,7 +19,7 @@ use crate::barrier;
 use crate::cluster::Cluster;
 use crate::codec::Codec;
 use crate::compaction;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::feed;
 use crate::follow::Follower;
 use crate::lease::Leases;
@@ -31,7 +32,7 @@ use crate::values::Values;
 use crate::walk::Walk;
 
 /// Where the cluster is, and how its values are kept.
-pub struct Options {
+pub struct StorageConfig {
     /// At least one.
     pub endpoints: Vec<Endpoint>,
     pub tls: TlsFiles,
@@ -53,8 +54,8 @@ impl Etcd {
     ///
     /// # Errors
     /// [`TlsError`].
-    pub fn open(options: Options) -> Result<Arc<Etcd>, TlsError> {
-        let Options { endpoints, tls, codec, prefix, compact_every, clock, tasks } = options;
+    pub fn open(options: StorageConfig) -> Result<Arc<Etcd>, TlsError> {
+        let StorageConfig { endpoints, tls, codec, prefix, compact_every, clock, tasks } = options;
         let tls = match endpoints.iter().any(|endpoint| endpoint.tls) {
             true => Some(Tls::new(tls)?),
             false => None,
@@ -118,12 +119,16 @@ impl Etcd {
     ///
     /// # Errors
     /// What it answered last, when it has not by the end of `wait`; at once when it will not let us in.
-    pub async fn reach(&self, wait: Duration) -> Result<(), Fault> {
+    pub async fn reach(&self, wait: Duration) -> Result<(), RequestError> {
         let until = self.0.clock.now() + wait;
         loop {
             match self.0.quorum().await {
                 Ok(_) => return Ok(()),
-                Err(fault @ (Fault::Denied { .. } | Fault::Refused { .. } | Fault::Untrusted { .. })) => {
+                Err(
+                    fault @ (RequestError::Denied { .. }
+                    | RequestError::Refused { .. }
+                    | RequestError::Untrusted { .. }),
+                ) => {
                     return Err(fault);
                 }
                 Err(fault) if self.0.clock.now() >= until => return Err(fault),
@@ -135,7 +140,7 @@ impl Etcd {
 }
 
 impl Backend for Etcd {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         Box::pin(self.0.commit(txn))
     }
 

@@ -1,7 +1,8 @@
 //! What can go wrong with etcd, by type. The one file that compares etcd's texts.
 //!
-//! In: the code and text of a gRPC status, or what happened to a connection. Out: a [`Fault`]. Each kind of fault calls for
-//! a reaction of its own: only [`Fault::Compacted`] means that something is gone for good.
+//! In: the code and text of a gRPC status, or what happened to a connection. Out: a [`RequestError`]. Each
+//! kind of fault calls for a reaction of its own: only [`RequestError::Compacted`] means that something is
+//! gone for good.
 //! Source: etcd v3.7.3 `api/v3rpc/rpctypes/error.go`; the texts are the same since 3.4.
 
 use forebay_apimachinery::Revision;
@@ -11,7 +12,7 @@ use crate::proto::Malformed;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum RequestError {
     /// The history that was asked for is gone.
     #[error("the revision is compacted")]
     Compacted,
@@ -42,7 +43,8 @@ pub enum Fault {
     /// The request was never sent.
     #[error("etcd cannot be reached: {text}")]
     Unreachable { text: String },
-    /// The member does not take our certificate, or wants one: nothing was sent. It may be the one member that does so.
+    /// The member does not take our certificate, or wants one: nothing was sent. It may be the one member
+    /// that does so.
     #[error("etcd does not let us in: {text}")]
     Refused { text: String },
     /// Whoever the certificate names may not do this.
@@ -51,7 +53,8 @@ pub enum Fault {
     /// The member is of a version whose progress announcements cannot be trusted.
     #[error("{text}")]
     Untrusted { text: String },
-    /// The member is of another cluster than the one that is in use: whatever it says is not to be mixed with that.
+    /// The member is of another cluster than the one that is in use: whatever it says is not to be mixed with
+    /// that.
     #[error("the member is of another cluster: {text}")]
     OtherCluster { text: String },
     /// Another cluster than the one that was asked has answered, and has taken its place.
@@ -78,43 +81,43 @@ mod code {
     pub const UNAUTHENTICATED: u32 = 16;
 }
 
-type OfText = fn(String) -> Fault;
+type OfText = fn(String) -> RequestError;
 
 /// A text of etcd, or its beginning, and what it means.
 const TEXTS: &[(&str, OfText)] = &[
-    ("etcdserver: mvcc: required revision has been compacted", |_| Fault::Compacted),
-    ("etcdserver: mvcc: required revision is a future revision", |_| Fault::Future),
-    ("etcdserver: mvcc: database space exceeded", |_| Fault::NoSpace),
-    ("etcdserver: no leader", |text| Fault::NoLeader { text }),
-    ("etcdserver: not leader", |text| Fault::NoLeader { text }),
-    ("etcdserver: leader changed", |text| Fault::NoLeader { text }),
-    ("etcdserver: too many requests", |_| Fault::TooManyRequests),
-    ("etcdserver: request is too large", |_| Fault::TooLarge),
-    ("grpc: received message larger than max", |_| Fault::TooLarge),
-    ("etcdserver: requested lease not found", |_| Fault::NoLease),
+    ("etcdserver: mvcc: required revision has been compacted", |_| RequestError::Compacted),
+    ("etcdserver: mvcc: required revision is a future revision", |_| RequestError::Future),
+    ("etcdserver: mvcc: database space exceeded", |_| RequestError::NoSpace),
+    ("etcdserver: no leader", |text| RequestError::NoLeader { text }),
+    ("etcdserver: not leader", |text| RequestError::NoLeader { text }),
+    ("etcdserver: leader changed", |text| RequestError::NoLeader { text }),
+    ("etcdserver: too many requests", |_| RequestError::TooManyRequests),
+    ("etcdserver: request is too large", |_| RequestError::TooLarge),
+    ("grpc: received message larger than max", |_| RequestError::TooLarge),
+    ("etcdserver: requested lease not found", |_| RequestError::NoLease),
     // Also "…, possibly due to previous leader failure" and the like.
-    ("etcdserver: request timed out", |text| Fault::Timeout { text }),
-    ("etcdserver: permission denied", |text| Fault::Denied { text }),
-    ("etcdserver: user name is empty", |text| Fault::Denied { text }),
-    ("etcdserver: invalid auth token", |text| Fault::Denied { text }),
-    ("etcdserver: server stopped", |text| Fault::Lost { text }),
-    ("etcdserver: unhealthy cluster", |text| Fault::Lost { text }),
+    ("etcdserver: request timed out", |text| RequestError::Timeout { text }),
+    ("etcdserver: permission denied", |text| RequestError::Denied { text }),
+    ("etcdserver: user name is empty", |text| RequestError::Denied { text }),
+    ("etcdserver: invalid auth token", |text| RequestError::Denied { text }),
+    ("etcdserver: server stopped", |text| RequestError::Lost { text }),
+    ("etcdserver: unhealthy cluster", |text| RequestError::Lost { text }),
 ];
 
-impl Fault {
+impl RequestError {
     /// What a gRPC status means.
-    pub fn of_status(code: u32, text: &str) -> Fault {
+    pub fn of_status(code: u32, text: &str) -> RequestError {
         let text = text.to_string();
         if let Some((_, fault)) = TEXTS.iter().find(|(begin, _)| text.starts_with(begin)) {
             return fault(text);
         }
         match code {
-            code::DEADLINE => Fault::Timeout { text },
-            code::PERMISSION | code::UNAUTHENTICATED => Fault::Denied { text },
-            code::EXHAUSTED => Fault::TooManyRequests,
-            code::UNIMPLEMENTED => Fault::Unimplemented { text },
-            code::UNAVAILABLE => Fault::Lost { text },
-            code => Fault::Other { code, text },
+            code::DEADLINE => RequestError::Timeout { text },
+            code::PERMISSION | code::UNAUTHENTICATED => RequestError::Denied { text },
+            code::EXHAUSTED => RequestError::TooManyRequests,
+            code::UNIMPLEMENTED => RequestError::Unimplemented { text },
+            code::UNAVAILABLE => RequestError::Lost { text },
+            code => RequestError::Other { code, text },
         }
     }
 
@@ -122,27 +125,27 @@ impl Fault {
     pub fn is_of_the_member(&self) -> bool {
         matches!(
             self,
-            Fault::NoLeader { .. }
-                | Fault::Timeout { .. }
-                | Fault::Lost { .. }
-                | Fault::Unreachable { .. }
-                | Fault::Refused { .. }
-                | Fault::Untrusted { .. }
-                | Fault::OtherCluster { .. }
+            RequestError::NoLeader { .. }
+                | RequestError::Timeout { .. }
+                | RequestError::Lost { .. }
+                | RequestError::Unreachable { .. }
+                | RequestError::Refused { .. }
+                | RequestError::Untrusted { .. }
+                | RequestError::OtherCluster { .. }
         )
     }
 
     /// As the failure of a commit.
     pub fn into_txn(self) -> TxnError {
         match self {
-            Fault::TooManyRequests => TxnError::Busy,
-            Fault::NoLeader { .. }
-            | Fault::Timeout { .. }
-            | Fault::Lost { .. }
-            | Fault::Unreachable { .. }
-            | Fault::Refused { .. }
-            | Fault::OtherCluster { .. }
-            | Fault::Replaced => TxnError::Unanswered { cause: self.to_string() },
+            RequestError::TooManyRequests => TxnError::Busy,
+            RequestError::NoLeader { .. }
+            | RequestError::Timeout { .. }
+            | RequestError::Lost { .. }
+            | RequestError::Unreachable { .. }
+            | RequestError::Refused { .. }
+            | RequestError::OtherCluster { .. }
+            | RequestError::Replaced => TxnError::Unanswered { cause: self.to_string() },
             other => TxnError::Failed { cause: other.to_string() },
         }
     }
@@ -152,10 +155,11 @@ impl Fault {
     /// - `bound`: the oldest revision that is kept, or the current one, whichever the fault is about.
     pub fn into_read(self, asked: Option<Revision>, bound: Revision) -> ReadError {
         match (self, asked) {
-            (Fault::Compacted, Some(asked)) => ReadError::Compacted { asked, oldest: bound },
-            (Fault::Future, Some(asked)) => ReadError::Future { asked, current: bound },
+            (RequestError::Compacted, Some(asked)) => ReadError::Compacted { asked, oldest: bound },
+            (RequestError::Future, Some(asked)) => ReadError::Future { asked, current: bound },
             (fault, _)
-                if fault.is_of_the_member() || matches!(fault, Fault::TooManyRequests | Fault::Replaced) =>
+                if fault.is_of_the_member()
+                    || matches!(fault, RequestError::TooManyRequests | RequestError::Replaced) =>
             {
                 ReadError::Unanswered { cause: fault.to_string() }
             }
@@ -169,9 +173,9 @@ impl Fault {
     }
 }
 
-impl From<Malformed> for Fault {
-    fn from(error: Malformed) -> Fault {
-        Fault::Other { code: 0, text: error.to_string() }
+impl From<Malformed> for RequestError {
+    fn from(error: Malformed) -> RequestError {
+        RequestError::Other { code: 0, text: error.to_string() }
     }
 }
 
@@ -206,7 +210,7 @@ mod tests {
             (13, "something new", "Other"),
         ];
         for (code, text, kind) in cases {
-            let fault = format!("{:?}", Fault::of_status(code, text));
+            let fault = format!("{:?}", RequestError::of_status(code, text));
             assert_eq!(fault.split([' ', '{']).next(), Some(kind), "{code} {text}");
         }
     }
@@ -215,26 +219,30 @@ mod tests {
     fn only_gone_history_is_told_as_gone_history() {
         // kubernetes PR 111387: a missing leader and a hole in history are not the same.
         let (asked, bound) = (Revision::from_log(5), Revision::from_log(9));
-        let read = |code, text| Fault::of_status(code, text).into_read(Some(asked), bound);
+        let read = |code, text| RequestError::of_status(code, text).into_read(Some(asked), bound);
         let compacted = read(11, "etcdserver: mvcc: required revision has been compacted");
         assert!(matches!(FeedError::from(compacted), FeedError::Compacted { oldest } if oldest == bound));
         for text in ["etcdserver: no leader", "etcdserver: request timed out", "transport is closing"] {
             let error = FeedError::from(read(14, text));
             assert!(matches!(error, FeedError::Failed { .. }), "{text}: {error}");
-            let txn = Fault::of_status(14, text).into_txn();
+            let txn = RequestError::of_status(14, text).into_txn();
             assert!(matches!(txn, TxnError::Unanswered { .. }), "{text}: {txn}");
         }
     }
 
     #[test]
     fn what_another_cluster_says_is_no_answer() {
-        for fault in [Fault::Replaced, Fault::OtherCluster { text: String::new() }] {
+        for fault in [RequestError::Replaced, RequestError::OtherCluster { text: String::new() }] {
             let read = fault.clone().into_read(Some(Revision::from_log(5)), Revision::FIRST);
             assert!(matches!(read, ReadError::Unanswered { .. }), "{read}");
             // It was carried out, where nobody looks.
             let txn = fault.clone().into_txn();
             assert!(matches!(txn, TxnError::Unanswered { .. }), "{txn}");
-            assert_eq!(fault.is_of_the_member(), fault != Fault::Replaced, "another member may be ours");
+            assert_eq!(
+                fault.is_of_the_member(),
+                fault != RequestError::Replaced,
+                "another member may be ours"
+            );
         }
     }
 }

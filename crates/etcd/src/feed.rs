@@ -1,7 +1,8 @@
-//! The two ends of a feed: what a follower puts in, and what the reader of a [`Feed`](forebay_backend::Feed) takes out.
+//! The two ends of a feed: what a follower puts in, and what the reader of a [`Feed`](forebay_backend::Feed)
+//! takes out.
 //!
-//! Bounded in number and bytes: at the limit the follower waits, and with it its stream of etcd, nobody else. Dropping
-//! the reading end ends the follower.
+//! Bounded in number and bytes: at the limit the follower waits, and with it its stream of etcd, nobody else.
+//! Dropping the reading end ends the follower.
 
 use std::sync::Arc;
 
@@ -86,7 +87,8 @@ impl Writer {
         *self.wanted.borrow()
     }
 
-    /// Waits until the reader wants to be told, also when it has wanted the same before. An error: it has left.
+    /// Waits until the reader wants to be told, also when it has wanted the same before. An error: it has
+    /// left.
     pub(crate) async fn wants(&mut self) -> Result<(), Left> {
         self.wanted.changed().await.map_err(|_| Left)
     }

@@ -1,8 +1,9 @@
 //! The task that follows one prefix: a watch of etcd, opened again wherever it was lost.
 //!
-//! Owner of the place up to which everything was handed over. In: the stream. Out: whole revisions and progress, into the
-//! feed. A lost stream, a missing leader or a member that keeps quiet is no concern of the reader: the watch goes on
-//! elsewhere from its place. Only history that is gone ends the feed, a store that went back, and one that is another cluster.
+//! Owner of the place up to which everything was handed over. In: the stream. Out: whole revisions and
+//! progress, into the feed. A lost stream, a missing leader or a member that keeps quiet is no concern of the
+//! reader: the watch goes on elsewhere from its place. Only history that is gone ends the feed, a store that
+//! went back, and one that is another cluster.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use forebay_backend::{Change, FeedError};
 use forebay_rt::{Duration, Instant};
 
 use crate::cluster::Generation;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::feed::{Left, Writer};
 use crate::group::Grouper;
 use crate::grpc::{Receiver, Sender};
@@ -37,7 +38,7 @@ pub(crate) struct Follower {
 /// How one stream ended.
 enum End {
     /// It goes on with another one.
-    Lost(Fault),
+    Lost(RequestError),
     Over(FeedError),
     Left,
 }
@@ -68,7 +69,8 @@ struct Refusals {
 }
 
 impl Follower {
-    /// Follows until the reader leaves, the feed cannot go on, or another cluster has taken the place of the one followed.
+    /// Follows until the reader leaves, the feed cannot go on, or another cluster has taken the place of the
+    /// one followed.
     pub(crate) async fn run(mut self) {
         let (cluster, generation) = (self.shared.cluster.clone(), self.generation);
         let end = tokio::select! {
@@ -154,7 +156,7 @@ impl Follower {
         end
     }
 
-    async fn open(&self) -> Result<(Arc<Connection>, Sender, Receiver), Fault> {
+    async fn open(&self) -> Result<(Arc<Connection>, Sender, Receiver), RequestError> {
         let connection = self.shared.pool.connection(Use::Watch(self.number)).await?;
         let create = messages::watch_create(
             key_of(&self.prefix, None).as_bytes(),
@@ -165,7 +167,7 @@ impl Follower {
         let opened = tokio::select! {
             opened = opening => opened,
             () = self.shared.clock.sleep(limits::READ_WAIT) => {
-                Err(Fault::Timeout { text: "a watch was not opened in time".to_string() })
+                Err(RequestError::Timeout { text: "a watch was not opened in time".to_string() })
             }
         };
         match opened {
@@ -200,7 +202,7 @@ impl Follower {
                 message = receiver.next() => {
                     let taken = match message {
                         Ok(Some(message)) => self.take(message, &mut grouper).await,
-                        Ok(None) => Err(End::Lost(Fault::Lost { text: "the stream has ended".to_string() })),
+                        Ok(None) => Err(End::Lost(RequestError::Lost { text: "the stream has ended".to_string() })),
                         Err(fault) => Err(End::Lost(fault)),
                     };
                     match taken {
@@ -217,7 +219,7 @@ impl Follower {
                 () = clock.sleep_until(alarm) => {
                     let now = clock.now();
                     if silent_at.is_some_and(|at| now >= at) {
-                        return End::Lost(Fault::Timeout { text: "a watch keeps quiet".to_string() });
+                        return End::Lost(RequestError::Timeout { text: "a watch keeps quiet".to_string() });
                     }
                     sender.try_send(&messages::watch_progress());
                     times.asked(now, self.feed.wanted() > self.reached);
@@ -230,7 +232,8 @@ impl Follower {
     async fn take(&mut self, message: bytes::Bytes, grouper: &mut Grouper) -> Result<bool, End> {
         let response = messages::read_watch(message).map_err(|error| End::Lost(error.into()))?;
         let WatchResponse { header, fragment, .. } = response;
-        // Where another cluster has taken the place of ours, `run` ends the feed before it is asked for again.
+        // Where another cluster has taken the place of ours, `run` ends the feed before it is asked for
+        // again.
         self.shared.cluster.note(header, self.generation).map_err(End::Lost)?;
         if response.compact_revision > 0 {
             self.shared.forget_oldest();
@@ -238,7 +241,7 @@ impl Follower {
             return Err(End::Over(FeedError::Compacted { oldest }));
         }
         if response.canceled {
-            return Err(End::Lost(Fault::of_status(0, &response.cancel_reason)));
+            return Err(End::Lost(RequestError::of_status(0, &response.cancel_reason)));
         }
         if response.created {
             return Ok(false);
@@ -281,8 +284,8 @@ impl Follower {
 
 impl Refusals {
     /// Whether somebody has to look after `fault`, and was not told of one a moment ago.
-    fn are_to_be_said(&mut self, fault: &Fault, now: Instant) -> bool {
-        let passes = !matches!(fault, Fault::Denied { .. } | Fault::Other { .. });
+    fn are_to_be_said(&mut self, fault: &RequestError, now: Instant) -> bool {
+        let passes = !matches!(fault, RequestError::Denied { .. } | RequestError::Other { .. });
         if passes || self.said_at.is_some_and(|said_at| now < said_at + limits::REFUSALS_PERIOD) {
             return false;
         }
@@ -332,7 +335,7 @@ mod tests {
 
     use super::*;
     use crate::messages::Header;
-    use crate::{Etcd, Options, TlsFiles, Verbatim};
+    use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
 
     #[test]
     fn a_silent_watch_is_asked_again_soon_at_first_and_while_somebody_waits() {
@@ -376,10 +379,12 @@ mod tests {
     fn that_a_watch_is_refused_is_said_now_and_then_and_what_passes_is_not() {
         let begun = Clock::system().now();
         let mut refusals = Refusals::default();
-        let denied = Fault::of_status(7, "etcdserver: permission denied");
-        let canceled =
-            Fault::of_status(0, "rpc error: code = PermissionDenied desc = etcdserver: permission denied");
-        let lost = Fault::of_status(14, "transport is closing");
+        let denied = RequestError::of_status(7, "etcdserver: permission denied");
+        let canceled = RequestError::of_status(
+            0,
+            "rpc error: code = PermissionDenied desc = etcdserver: permission denied",
+        );
+        let lost = RequestError::of_status(14, "transport is closing");
         let period = limits::REFUSALS_PERIOD;
         for (fault, after, is_said) in [
             (&lost, Duration::ZERO, false),
@@ -399,7 +404,7 @@ mod tests {
         let endpoints = vec!["http://127.0.0.1:1".parse().expect("a URL")];
         let (codec, prefix) = (Arc::new(Verbatim), "/a".to_string());
         let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
-        let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+        let options = StorageConfig { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
         let store = Etcd::open(options).expect("valid");
         let cluster = &store.shared().cluster;
         let note = |id, revision| cluster.note(Header { cluster: id, revision }, cluster.generation());
@@ -407,7 +412,7 @@ mod tests {
         let after = Revision::from_log(5);
         let mut followed = store.feed("/a/", after).await.expect("begun");
         let left = store.feed("/b/", after).await.expect("begun");
-        assert_eq!(note(8, 4), Err(Fault::Replaced));
+        assert_eq!(note(8, 4), Err(RequestError::Replaced));
         drop(left);
         followed.ready().await;
         let lost = store.feed("/b/", after).await.err().expect("it is told when it comes back");

@@ -1,8 +1,8 @@
 //! Whole revisions out of the parts that a watch comes in.
 //!
-//! In: the events of each message, in order, and whether more of the same answer follows. Out: the events of whole
-//! revisions; the last revision of a fragment is held back until it is seen to be whole. Held at most: the events of
-//! one revision.
+//! In: the events of each message, in order, and whether more of the same answer follows. Out: the events of
+//! whole revisions; the last revision of a fragment is held back until it is seen to be whole. Held at most:
+//! the events of one revision.
 
 use crate::messages::Event;
 

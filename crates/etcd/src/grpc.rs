@@ -1,8 +1,8 @@
 //! gRPC over one HTTP/2 connection: single calls, and streams.
 //!
-//! In: a connection, messages as bytes. Out: messages as bytes, or a [`Fault`]. A message is held whole, at most
-//! [`ANSWER_BYTES_MAX`](crate::limits::ANSWER_BYTES_MAX); a stream that is not read stops its sender and nobody else.
-//! Never: compression, deadlines (the caller drops the call), knowledge of etcd.
+//! In: a connection, messages as bytes. Out: messages as bytes, or a [`RequestError`]. A message is held
+//! whole, at most [`ANSWER_BYTES_MAX`](crate::limits::ANSWER_BYTES_MAX); a stream that is not read stops its
+//! sender and nobody else. Never: compression, deadlines (the caller drops the call), knowledge of etcd.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
 use tokio::sync::mpsc;
 
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 
 /// What stands before each message: whether it is compressed, and its length.
@@ -59,13 +59,13 @@ impl Channel {
     /// One message there, one back.
     ///
     /// # Errors
-    /// [`Fault`]; [`Fault::Unreachable`] only when it was never sent.
-    pub async fn call(&self, path: &str, message: &[u8]) -> Result<Bytes, Fault> {
+    /// [`RequestError`]; [`RequestError::Unreachable`] only when it was never sent.
+    pub async fn call(&self, path: &str, message: &[u8]) -> Result<Bytes, RequestError> {
         let mut receiver = self.download(path, message).await?;
         match receiver.next().await? {
             // Whatever the trailers say of an answer that is here, it is here.
             Some(answer) => Ok(answer),
-            None => Err(Fault::Lost { text: "an answer without a message".to_string() }),
+            None => Err(RequestError::Lost { text: "an answer without a message".to_string() }),
         }
     }
 
@@ -73,7 +73,7 @@ impl Channel {
     ///
     /// # Errors
     /// As for [`Channel::call`].
-    pub async fn download(&self, path: &str, message: &[u8]) -> Result<Receiver, Fault> {
+    pub async fn download(&self, path: &str, message: &[u8]) -> Result<Receiver, RequestError> {
         Receiver::new(self.send(path, Outgoing::One(Some(framed(message)))).await?)
     }
 
@@ -81,17 +81,17 @@ impl Channel {
     ///
     /// # Errors
     /// As for [`Channel::call`].
-    pub async fn stream(&self, path: &str, first: &[u8]) -> Result<(Sender, Receiver), Fault> {
+    pub async fn stream(&self, path: &str, first: &[u8]) -> Result<(Sender, Receiver), RequestError> {
         let (sender, outgoing) = mpsc::channel(limits::STREAM_SENDS_MAX);
-        let lost = |_| Fault::Lost { text: "the stream has ended".to_string() };
+        let lost = |_| RequestError::Lost { text: "the stream has ended".to_string() };
         sender.try_send(framed(first)).map_err(lost)?;
         let response = self.send(path, Outgoing::Many(outgoing)).await?;
         Ok((Sender(sender), Receiver::new(response)?))
     }
 
-    async fn send(&self, path: &str, body: Outgoing) -> Result<Response<Incoming>, Fault> {
+    async fn send(&self, path: &str, body: Outgoing) -> Result<Response<Incoming>, RequestError> {
         let uri = format!("{}{path}", self.base).parse::<Uri>();
-        let uri = uri.map_err(|error| Fault::Unreachable { text: error.to_string() })?;
+        let uri = uri.map_err(|error| RequestError::Unreachable { text: error.to_string() })?;
         let mut request = Request::new(body);
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = uri;
@@ -102,7 +102,7 @@ impl Channel {
         headers.insert("hasleader", HeaderValue::from_static("true"));
         self.send.clone().send_request(request).await.map_err(|error| {
             let text = chain(&error);
-            if error.is_canceled() { Fault::Unreachable { text } } else { Fault::Lost { text } }
+            if error.is_canceled() { RequestError::Unreachable { text } } else { RequestError::Lost { text } }
         })
     }
 }
@@ -116,9 +116,9 @@ impl Sender {
 }
 
 impl Receiver {
-    fn new(response: Response<Incoming>) -> Result<Receiver, Fault> {
+    fn new(response: Response<Incoming>) -> Result<Receiver, RequestError> {
         if !response.status().is_success() {
-            return Err(Fault::Lost { text: format!("it is no etcd: {}", response.status()) });
+            return Err(RequestError::Lost { text: format!("it is no etcd: {}", response.status()) });
         }
         let (head, body) = response.into_parts();
         Ok(Receiver { body, held: BytesMut::new(), headers: head.headers })
@@ -128,13 +128,13 @@ impl Receiver {
     ///
     /// # Errors
     /// How it ended otherwise.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, RequestError> {
         loop {
             if let Some(message) = self.cut()? {
                 return Ok(Some(message));
             }
             let Some(frame) = self.body.frame().await else { return self.ended(None) };
-            let frame = frame.map_err(|error| Fault::Lost { text: chain(&error) })?;
+            let frame = frame.map_err(|error| RequestError::Lost { text: chain(&error) })?;
             match frame.into_data() {
                 Ok(data) => self.held.extend_from_slice(&data),
                 Err(frame) => return self.ended(frame.trailers_ref()),
@@ -143,19 +143,20 @@ impl Receiver {
     }
 
     /// The next message if all of it is here.
-    fn cut(&mut self) -> Result<Option<Bytes>, Fault> {
+    fn cut(&mut self) -> Result<Option<Bytes>, RequestError> {
         let Some(mut prefix) = self.held.get(..PREFIX_BYTES) else { return Ok(None) };
         let compressed = prefix.get_u8();
         let bytes = prefix.get_u32() as usize;
         if compressed != 0 {
-            return Err(Fault::Other { code: 12, text: "a compressed message".to_string() });
+            return Err(RequestError::Other { code: 12, text: "a compressed message".to_string() });
         }
         if bytes > limits::ANSWER_BYTES_MAX {
-            return Err(Fault::LongAnswer { bytes });
+            return Err(RequestError::LongAnswer { bytes });
         }
         let missing = (PREFIX_BYTES + bytes).saturating_sub(self.held.len());
         if missing > 0 {
-            // At once, or a page is copied each time that it has doubled; and for what comes behind it in its last frame.
+            // At once, or a page is copied each time that it has doubled; and for what comes behind it in its
+            // last frame.
             self.held.reserve(missing + FRAME_BYTES);
             return Ok(None);
         }
@@ -168,7 +169,7 @@ impl Receiver {
         Ok(Some(message))
     }
 
-    fn ended(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, Fault> {
+    fn ended(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, RequestError> {
         let text = |name: &str| {
             let found = trailers.and_then(|trailers| trailers.get(name)).or_else(|| self.headers.get(name));
             found.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -176,10 +177,11 @@ impl Receiver {
         let code = text("grpc-status").and_then(|code| code.parse().ok());
         match code {
             Some(0) => Ok(None),
-            Some(code) => {
-                Err(Fault::of_status(code, &percent_decoded(&text("grpc-message").unwrap_or_default())))
-            }
-            None => Err(Fault::Lost { text: "the stream broke off".to_string() }),
+            Some(code) => Err(RequestError::of_status(
+                code,
+                &percent_decoded(&text("grpc-message").unwrap_or_default()),
+            )),
+            None => Err(RequestError::Lost { text: "the stream broke off".to_string() }),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Leases: what lets keys expire. Shared by many keys, as kube-apiserver shares them.
 //!
-//! In: lifetimes. Out: ids of leases that last at least as long, and a little longer: a lease is given to further keys for
-//! [`LEASE_REUSE_PERCENT`](limits::LEASE_REUSE_PERCENT) of its time, at most a minute, and to [`LEASE_KEYS_MAX`](limits::LEASE_KEYS_MAX) keys.
+//! In: lifetimes. Out: ids of leases that last at least as long, and a little longer: a lease is given to
+//! further keys for [`LEASE_REUSE_PERCENT`](limits::LEASE_REUSE_PERCENT) of its time, at most a minute, and
+//! to [`LEASE_KEYS_MAX`](limits::LEASE_KEYS_MAX) keys.
 
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use forebay_rt::{Clock, Duration, Instant};
 use tokio::sync::Semaphore;
 
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 
 pub(crate) struct Leases {
@@ -36,16 +37,16 @@ impl Leases {
     /// A lease for one more key that is to live for `ttl`.
     ///
     /// - `grant`: asks etcd for a lease of so many seconds, and gives its id.
-    pub(crate) async fn lease<F: Future<Output = Result<u64, Fault>>>(
+    pub(crate) async fn lease<F: Future<Output = Result<u64, RequestError>>>(
         &self,
         ttl: Duration,
         grant: impl Fn(u64) -> F,
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, RequestError> {
         let ttl_seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
         if let Some(id) = self.known(ttl_seconds) {
             return Ok(id);
         }
-        let closed = |_| Fault::Unreachable { text: "the store is closed".to_string() };
+        let closed = |_| RequestError::Unreachable { text: "the store is closed".to_string() };
         let _turn = self.turn.acquire().await.map_err(closed)?;
         if let Some(id) = self.known(ttl_seconds) {
             return Ok(id);

@@ -1,8 +1,9 @@
 //! The storage engine on a real etcd cluster.
 //!
-//! In: [`Txn`](forebay_backend::Txn)s, ranges and prefixes to feed from, as [`forebay_backend::Backend`] has it. Out: calls of etcd's API
-//! over gRPC, on few connections; one watch for each fed prefix. Never: knows what a value means ([`Codec`] does), opens a
-//! stream because a client asks for something, reads previous values (PrevKV) from etcd.
+//! In: [`Txn`](forebay_backend::Txn)s, ranges and prefixes to feed from, as [`forebay_backend::Backend`] has
+//! it. Out: calls of etcd's API over gRPC, on few connections; one watch for each fed prefix. Never: knows
+//! what a value means ([`Codec`] does), opens a stream because a client asks for something, reads previous
+//! values (PrevKV) from etcd.
 
 mod ahead;
 mod barrier;
@@ -32,8 +33,8 @@ mod version;
 mod walk;
 
 pub use codec::{Codec, Verbatim};
-pub use engine::{Etcd, Options};
-pub use error::Fault;
+pub use engine::{Etcd, StorageConfig};
+pub use error::RequestError;
 pub use shared::Counters;
 pub use tls::{Reread, TlsError, TlsFiles};
 pub use transfer::{Kept, KeptPages};

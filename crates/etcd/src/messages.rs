@@ -1,6 +1,7 @@
 //! etcd's messages, those fields of them that are used.
 //!
-//! In: requests as values. Out: their bytes; and answers, read. Values share the memory of the answer they came in.
+//! In: requests as values. Out: their bytes; and answers, read. Values share the memory of the answer they
+//! came in.
 //! Source: etcd v3.7.3 `api/etcdserverpb/rpc.proto`, `api/mvccpb/kv.proto`: field numbers, which are the same since 3.4.
 
 use bytes::Bytes;

@@ -1,7 +1,8 @@
 //! Where etcd's history begins.
 //!
-//! kube-apiserver, and we, note in `compact_rev_key` what was compacted last. That is held against a read, since others may
-//! have compacted beside; if it does not hold, or we may not read it, the revision is found by halving.
+//! kube-apiserver, and we, note in `compact_rev_key` what was compacted last. That is held against a read,
+//! since others may have compacted beside; if it does not hold, or we may not read it, the revision is found
+//! by halving.
 
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
@@ -10,14 +11,14 @@ use forebay_apimachinery::Revision;
 use forebay_rt::Instant;
 
 use crate::compaction::COMPACT_REV_KEY;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 use crate::messages::{KeyValue, RangeRequest};
 use crate::shared::Shared;
 
 impl Shared {
     /// The oldest revision that can be read at, and watched from the next on.
-    pub(crate) async fn oldest(&self) -> Result<Revision, Fault> {
+    pub(crate) async fn oldest(&self) -> Result<Revision, RequestError> {
         let current = self.quorum().await?.revision.max(1);
         if let Some(known) = self.seen_oldest().filter(|known| known.get() <= current) {
             return Ok(known);
@@ -31,8 +32,8 @@ impl Shared {
         Ok(oldest)
     }
 
-    /// The same as it was when that was last heard of, be it from those who compact. Never later than what the cluster has told of
-    /// itself, which may have gone back.
+    /// The same as it was when that was last heard of, be it from those who compact. Never later than what
+    /// the cluster has told of itself, which may have gone back.
     pub(crate) fn oldest_known(&self) -> Revision {
         let told = self.cluster.asked().told();
         Revision::new(self.oldest.load(Ordering::Acquire).min(told)).unwrap_or(Revision::FIRST)
@@ -61,10 +62,10 @@ impl Shared {
     }
 
     /// What was compacted last, as far as the key for it says; 0 when it says nothing.
-    async fn noted(&self) -> Result<u64, Fault> {
+    async fn noted(&self) -> Result<u64, RequestError> {
         let request = RangeRequest { key: COMPACT_REV_KEY, limit: 1, ..RangeRequest::default() };
         let found = self.read_key(&request).await;
-        if let Err(fault @ Fault::Denied { .. }) = &found
+        if let Err(fault @ RequestError::Denied { .. }) = &found
             && !self.oldest_denied.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(%fault, "compact_rev_key may not be read: where history begins is found without it, by more reads");
@@ -73,7 +74,7 @@ impl Shared {
     }
 
     /// The oldest kept revision in `(gone, kept]`.
-    async fn halve(&self, mut gone: u64, mut kept: u64) -> Result<u64, Fault> {
+    async fn halve(&self, mut gone: u64, mut kept: u64) -> Result<u64, RequestError> {
         for _ in 0..limits::BISECTION_MAX {
             if kept - gone <= 1 {
                 break;
@@ -87,7 +88,7 @@ impl Shared {
         Ok(kept)
     }
 
-    async fn is_kept(&self, revision: u64) -> Result<bool, Fault> {
+    async fn is_kept(&self, revision: u64) -> Result<bool, RequestError> {
         let request = RangeRequest {
             // Which one does not matter, as long as it may be read.
             key: &self.probe_key,
@@ -98,18 +99,19 @@ impl Shared {
         };
         match self.read_key(&request).await {
             Ok(_) => Ok(true),
-            Err(Fault::Compacted) => Ok(false),
+            Err(RequestError::Compacted) => Ok(false),
             Err(fault) => Err(fault),
         }
     }
 }
 
-/// The revision that a read of the key has found; 0 for none. One that may not be read is as good as not there.
-pub(crate) fn revision_of(found: Result<Option<KeyValue>, Fault>) -> Result<u64, Fault> {
+/// The revision that a read of the key has found; 0 for none. One that may not be read is as good as not
+/// there.
+pub(crate) fn revision_of(found: Result<Option<KeyValue>, RequestError>) -> Result<u64, RequestError> {
     let number = |kv: KeyValue| std::str::from_utf8(&kv.value).ok()?.parse::<u64>().ok();
     match found {
         Ok(found) => Ok(found.and_then(number).unwrap_or(0)),
-        Err(Fault::Denied { .. }) => Ok(0),
+        Err(RequestError::Denied { .. }) => Ok(0),
         Err(fault) => Err(fault),
     }
 }
@@ -121,7 +123,7 @@ mod tests {
 
     use bytes::Bytes;
     use forebay_apimachinery::Key;
-    use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+    use forebay_backend::{Backend, Expect, Op, Txn, TxnResponse};
     use forebay_clients::etcd::{Cluster, Security, Series};
     use forebay_clients::needs;
     use forebay_rt::{Clock, Tasks};
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
     use crate::pool::Use;
     use crate::proto::Message;
-    use crate::{Etcd, Options, TlsFiles, Verbatim};
+    use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
 
     #[test]
     fn what_may_not_be_read_says_as_little_as_what_is_not_there() {
@@ -138,8 +140,8 @@ mod tests {
         for (found, revision) in [(None, 0), (kv(b"17"), 17), (kv(b"x"), 0), (kv(b"\xff"), 0)] {
             assert_eq!(revision_of(Ok(found)), Ok(revision));
         }
-        assert_eq!(revision_of(Err(Fault::Denied { text: String::new() })), Ok(0));
-        for fault in [Fault::TooManyRequests, Fault::Lost { text: String::new() }] {
+        assert_eq!(revision_of(Err(RequestError::Denied { text: String::new() })), Ok(0));
+        for fault in [RequestError::TooManyRequests, RequestError::Lost { text: String::new() }] {
             assert_eq!(revision_of(Err(fault.clone())), Err(fault));
         }
     }
@@ -151,11 +153,12 @@ mod tests {
         let endpoints = cluster.endpoints().iter().map(|url| url.parse().expect("a URL")).collect();
         let (clock, tasks, codec) = (Clock::system(), Tasks::new(), Arc::new(Verbatim));
         let prefix = prefix.to_string();
-        let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+        let options = StorageConfig { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
         Etcd::open(options).expect("valid")
     }
 
-    /// Has whoever the certificate names read and write what is below `prefix`, and nothing else, from now on.
+    /// Has whoever the certificate names read and write what is below `prefix`, and nothing else, from now
+    /// on.
     async fn limit_to(store: &Etcd, prefix: &str) {
         let text = |field, text: &str| Message::default().bytes(field, text.as_bytes());
         let without_password = |name| text(1, name).message(3, Message::default().flag(1, true));
@@ -197,7 +200,7 @@ mod tests {
             let op = Op::Put { value: Bytes::from_static(b"x"), ttl: None };
             let key = Key::new(&format!("/other/a/{number}"));
             let outcome = before.commit(Txn { key, expect: Expect::Absent, op }).await.expect("works");
-            let Outcome::Committed(revision) = outcome else { panic!("{outcome:?}") };
+            let TxnResponse::Committed(revision) = outcome else { panic!("{outcome:?}") };
             last = revision;
         }
         let gone = Revision::from_log(last.get() - 7);
@@ -205,7 +208,7 @@ mod tests {
         limit_to(&before, "/other/").await;
 
         let elsewhere = open(&cluster, "/registry").reach(wait).await.expect_err("no key there may be read");
-        assert!(matches!(elsewhere, Fault::Denied { .. }), "{elsewhere}");
+        assert!(matches!(elsewhere, RequestError::Denied { .. }), "{elsewhere}");
         let store = open(&cluster, "/other");
         store.reach(wait).await.expect("the probe may be read");
         for _ in 0..2 {

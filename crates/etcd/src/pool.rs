@@ -1,8 +1,9 @@
 //! The connections: a few, however many streams there are, each to a member that answers.
 //!
-//! Owns: a [`Lane`] for single keys, one for pages, and [`WATCH_CONNECTIONS`](limits::WATCH_CONNECTIONS) for watches, so that a large page
-//! does not stand in a watch's way (etcd-io/etcd#15402). In: endpoints. Out: a [`Connection`], made when it is first asked for, and made again, to the next
-//! member, once somebody found fault with it. Never: a retry of a request; who asked decides that.
+//! Owns: a [`Lane`] for single keys, one for pages, and [`WATCH_CONNECTIONS`](limits::WATCH_CONNECTIONS) for
+//! watches, so that a large page does not stand in a watch's way (etcd-io/etcd#15402). In: endpoints. Out: a
+//! [`Connection`], made when it is first asked for, and made again, to the next member, once somebody found
+//! fault with it. Never: a retry of a request; who asked decides that.
 
 use std::future::Future;
 use std::net::ToSocketAddrs;
@@ -19,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::cluster::Cluster;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::grpc::{Channel, chain};
 use crate::limits;
 use crate::messages::{self, StatusResponse, path};
@@ -67,8 +68,8 @@ impl Connection {
     }
 
     /// Notes what `fault` says of what the member can do.
-    pub(crate) fn note(&self, fault: &Fault) {
-        if let Fault::Unimplemented { .. } = fault {
+    pub(crate) fn note(&self, fault: &RequestError) {
+        if let RequestError::Unimplemented { .. } = fault {
             self.range_stream.store(false, Ordering::Release);
         }
     }
@@ -100,7 +101,7 @@ struct Lane {
 struct Held {
     connection: Option<Arc<Connection>>,
     // Every member refused; until then nobody tries.
-    refused: Option<(Instant, Fault)>,
+    refused: Option<(Instant, RequestError)>,
 }
 
 impl Pool {
@@ -122,7 +123,7 @@ impl Pool {
     ///
     /// # Errors
     /// Why the last member that was tried cannot be used.
-    pub(crate) async fn connection(&self, purpose: Use) -> Result<Arc<Connection>, Fault> {
+    pub(crate) async fn connection(&self, purpose: Use) -> Result<Arc<Connection>, RequestError> {
         let lane = &self.lanes[match purpose {
             Use::Keys => 0,
             Use::Pages => 1,
@@ -131,7 +132,7 @@ impl Pool {
         if let Some(known) = lane.known(self.clock.now()) {
             return known;
         }
-        let closed = |_| Fault::Unreachable { text: "the store is closed".to_string() };
+        let closed = |_| RequestError::Unreachable { text: "the store is closed".to_string() };
         let _turn = lane.turn.acquire().await.map_err(closed)?;
         // Another one may have connected while we waited.
         if let Some(known) = lane.known(self.clock.now()) {
@@ -150,7 +151,7 @@ impl Pool {
     }
 
     /// Says that `connection` did `fault`: the next one asks another member if that may help.
-    pub(crate) fn blame(&self, connection: &Connection, fault: &Fault) {
+    pub(crate) fn blame(&self, connection: &Connection, fault: &RequestError) {
         if fault.is_of_the_member() && !connection.faulty.swap(true, Ordering::AcqRel) {
             let next = (connection.endpoint + 1) % self.endpoints.len();
             self.preferred.store(next, Ordering::Release);
@@ -159,7 +160,7 @@ impl Pool {
     }
 
     /// Connects to the first member that can be used.
-    async fn connect(&self, stream_window: u32) -> Result<Arc<Connection>, Fault> {
+    async fn connect(&self, stream_window: u32) -> Result<Arc<Connection>, RequestError> {
         let (first, count) = (self.preferred.load(Ordering::Acquire), self.endpoints.len());
         let numbers = (0..count).map(|step| (first + step) % count);
         let found = first_led(numbers, |number| self.try_member(number, stream_window)).await?;
@@ -171,29 +172,35 @@ impl Pool {
     }
 
     /// Connects to one member, in bounded time.
-    async fn try_member(&self, number: usize, stream_window: u32) -> Result<(Member, Led), Fault> {
+    async fn try_member(&self, number: usize, stream_window: u32) -> Result<(Member, Led), RequestError> {
         let endpoint = &self.endpoints[number];
         let connecting = self.connect_to(endpoint, stream_window);
         let made = tokio::select! {
             made = connecting => made,
-            () = self.clock.sleep(limits::CONNECT_WAIT) => Err(Fault::Unreachable { text: "no answer".to_string() }),
+            () = self.clock.sleep(limits::CONNECT_WAIT) => Err(RequestError::Unreachable { text: "no answer".to_string() }),
         };
         made.map_err(|fault| {
             tracing::debug!(member = %endpoint, %fault, "a member of etcd cannot be used");
             match fault {
-                Fault::Unreachable { text } => Fault::Unreachable { text: format!("{endpoint}: {text}") },
+                RequestError::Unreachable { text } => {
+                    RequestError::Unreachable { text: format!("{endpoint}: {text}") }
+                }
                 fault => fault,
             }
         })
     }
 
-    async fn connect_to(&self, endpoint: &Endpoint, stream_window: u32) -> Result<(Member, Led), Fault> {
-        let unreachable = |error: std::io::Error| Fault::Unreachable { text: chain(&error) };
+    async fn connect_to(
+        &self,
+        endpoint: &Endpoint,
+        stream_window: u32,
+    ) -> Result<(Member, Led), RequestError> {
+        let unreachable = |error: std::io::Error| RequestError::Unreachable { text: chain(&error) };
         let stream = dial(endpoint).await.map_err(unreachable)?;
         let (channel, ended) = match (&self.tls, endpoint.tls) {
             (Some(tls), true) => {
                 let name = ServerName::try_from(endpoint.host.clone())
-                    .map_err(|error| Fault::Unreachable { text: error.to_string() })?;
+                    .map_err(|error| RequestError::Unreachable { text: error.to_string() })?;
                 let connector = tls.connector().await;
                 let stream = connector.connect(name, stream).await.map_err(unreachable)?;
                 self.speak(stream, endpoint, stream_window).await?
@@ -204,13 +211,15 @@ impl Pool {
         let status = match channel.call(path::STATUS, &[]).await {
             Ok(answer) => messages::read_status(answer)?,
             // Whether it lets us read and write is told by the probe.
-            Err(Fault::Denied { .. }) => return Ok(((channel, version::OF_DENIAL.to_string()), Led::Yes)),
+            Err(RequestError::Denied { .. }) => {
+                return Ok(((channel, version::OF_DENIAL.to_string()), Led::Yes));
+            }
             // With TLS 1.3 it is judged after the handshake, and who ends the connection then says why.
             Err(_)
                 if channel.is_closed()
                     && let Ok(Some(text)) = ended.await =>
             {
-                return Err(Fault::Refused { text: format!("{endpoint}: {text}") });
+                return Err(RequestError::Refused { text: format!("{endpoint}: {text}") });
             }
             Err(fault) => return Err(fault),
         };
@@ -225,7 +234,7 @@ impl Pool {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         endpoint: &Endpoint,
         stream_window: u32,
-    ) -> Result<(Channel, oneshot::Receiver<Option<String>>), Fault> {
+    ) -> Result<(Channel, oneshot::Receiver<Option<String>>), RequestError> {
         let made = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .initial_stream_window_size(stream_window)
@@ -234,7 +243,7 @@ impl Pool {
             .keep_alive_timeout(limits::PING_WAIT)
             .handshake(TokioIo::new(stream))
             .await;
-        let (send, connection) = made.map_err(|error| Fault::Unreachable { text: chain(&error) })?;
+        let (send, connection) = made.map_err(|error| RequestError::Unreachable { text: chain(&error) })?;
         let (tell, ended) = oneshot::channel();
         self.tasks.spawn("etcd connection", async move {
             let refusal = connection.await.err().and_then(|error| {
@@ -250,7 +259,7 @@ impl Pool {
 
 impl Lane {
     /// What is known without connecting: a connection that works, or that there is none to be had yet.
-    fn known(&self, now: Instant) -> Option<Result<Arc<Connection>, Fault>> {
+    fn known(&self, now: Instant) -> Option<Result<Arc<Connection>, RequestError>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((until, fault)) = &held.refused {
             return (now < *until).then(|| Err(fault.clone()));
@@ -262,15 +271,16 @@ impl Lane {
     }
 }
 
-/// The first of the members `numbers` that is led; without one the first that can be used, since one may be about to be elected.
+/// The first of the members `numbers` that is led; without one the first that can be used, since one may be
+/// about to be elected.
 ///
 /// # Errors
 /// Why the last one cannot be used, when none can.
-async fn first_led<T, F: Future<Output = Result<(T, Led), Fault>>>(
+async fn first_led<T, F: Future<Output = Result<(T, Led), RequestError>>>(
     numbers: impl Iterator<Item = usize>,
     connect: impl Fn(usize) -> F,
-) -> Result<(usize, T), Fault> {
-    let mut last = Fault::Unreachable { text: "no member is known".to_string() };
+) -> Result<(usize, T), RequestError> {
+    let mut last = RequestError::Unreachable { text: "no member is known".to_string() };
     let mut without = None;
     for number in numbers {
         match connect(number).await {
@@ -286,16 +296,18 @@ async fn first_led<T, F: Future<Output = Result<(T, Led), Fault>>>(
 ///
 /// # Errors
 /// It cannot be used.
-fn judged(endpoint: &Endpoint, status: &StatusResponse) -> Result<Led, Fault> {
+fn judged(endpoint: &Endpoint, status: &StatusResponse) -> Result<Led, RequestError> {
     if !version::is_trusted(&status.version) {
         let version = &status.version;
         let text = format!(
             "{endpoint} is etcd {version}, which announces progress ahead of events; 3.4.31, 3.5.13 or later is needed"
         );
-        return Err(Fault::Untrusted { text });
+        return Err(RequestError::Untrusted { text });
     }
     if status.is_learner {
-        return Err(Fault::Unreachable { text: "it is a learner, which takes no requests yet".to_string() });
+        return Err(RequestError::Unreachable {
+            text: "it is a learner, which takes no requests yet".to_string(),
+        });
     }
     Ok(if status.leader == 0 { Led::No } else { Led::Yes })
 }
@@ -374,12 +386,12 @@ mod tests {
                 std::future::ready(match members[number] {
                     "led" => Ok((number, Led::Yes)),
                     "without" => Ok((number, Led::No)),
-                    _ => Err(Fault::Unreachable { text: number.to_string() }),
+                    _ => Err(RequestError::Unreachable { text: number.to_string() }),
                 })
             };
             let found = first_led(0..members.len(), connect).await;
             let expected = expected.map(|number| (number, number));
-            assert_eq!(found, expected.map_err(|text| Fault::Unreachable { text }), "{members:?}");
+            assert_eq!(found, expected.map_err(|text| RequestError::Unreachable { text }), "{members:?}");
         }
     }
 }

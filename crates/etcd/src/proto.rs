@@ -1,7 +1,7 @@
 //! The wire format of protobuf, as far as etcd's messages use it.
 //!
-//! In and out: bytes. Out of a message that is read: its fields one after another, their contents shared with it and
-//! not copied. Never: knows a message.
+//! In and out: bytes. Out of a message that is read: its fields one after another, their contents shared with
+//! it and not copied. Never: knows a message.
 
 use bytes::{Buf, Bytes};
 use forebay_apimachinery::varint;

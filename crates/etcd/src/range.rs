@@ -3,7 +3,7 @@
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Range, RangePage, ReadError, Versioned};
 
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 use crate::messages::{self, KeyValue, RangeRequest, RangeResponse, path};
 use crate::pool::Use;
@@ -102,7 +102,11 @@ impl Shared {
     }
 
     /// The same, or why there was none. If there is more, it has a key of ours.
-    pub(crate) async fn asked(&self, range: &Range, stretch: &Stretch) -> Result<RangeResponse, Fault> {
+    pub(crate) async fn asked(
+        &self,
+        range: &Range,
+        stretch: &Stretch,
+    ) -> Result<RangeResponse, RequestError> {
         let bounds = bounds(range);
         let (mut from, end) = (bounds.0.clone().into_bytes(), bounds.1.as_bytes());
         let limit = range.limit.clamp(1, limits::PAGE_KEYS_MAX).min(self.page_keys()) as u64;
@@ -137,17 +141,20 @@ impl Shared {
     }
 
     /// Asks for a page with values: for its first half, where the answer would be too long.
-    pub(crate) async fn ask_values(&self, mut request: RangeRequest<'_>) -> Result<RangeResponse, Fault> {
+    pub(crate) async fn ask_values(
+        &self,
+        mut request: RangeRequest<'_>,
+    ) -> Result<RangeResponse, RequestError> {
         loop {
             match self.ask_page(&request).await {
-                Err(Fault::LongAnswer { .. }) if request.limit > 1 => request.limit /= 2,
+                Err(RequestError::LongAnswer { .. }) if request.limit > 1 => request.limit /= 2,
                 answer => return answer.inspect(|response| self.note_page(&response.kvs)),
             }
         }
     }
 
-    pub(crate) async fn ask_page(&self, request: &RangeRequest<'_>) -> Result<RangeResponse, Fault> {
-        let closed = |_| Fault::Unreachable { text: "the store is closed".to_string() };
+    pub(crate) async fn ask_page(&self, request: &RangeRequest<'_>) -> Result<RangeResponse, RequestError> {
+        let closed = |_| RequestError::Unreachable { text: "the store is closed".to_string() };
         let _seat = self.pages.acquire().await.map_err(closed)?;
         let message = messages::range(request);
         let answer = self.ask(Use::Pages, path::RANGE, &message, limits::PAGE_WAIT).await?;
@@ -175,13 +182,15 @@ impl Shared {
     }
 
     /// A fault of a read at `asked`, with the revision that it is about.
-    pub(crate) async fn read_error(&self, fault: Fault, asked: Option<Revision>) -> ReadError {
+    pub(crate) async fn read_error(&self, fault: RequestError, asked: Option<Revision>) -> ReadError {
         let bound = match fault {
-            Fault::Compacted => {
+            RequestError::Compacted => {
                 self.forget_oldest();
                 self.oldest().await.ok()
             }
-            Fault::Future => self.quorum().await.ok().and_then(|header| Revision::new(header.revision)),
+            RequestError::Future => {
+                self.quorum().await.ok().and_then(|header| Revision::new(header.revision))
+            }
             _ => None,
         };
         fault.into_read(asked, bound.unwrap_or(Revision::FIRST))
@@ -204,8 +213,8 @@ fn is_text(kv: &KeyValue) -> bool {
     std::str::from_utf8(&kv.key).is_ok()
 }
 
-/// Where to go on behind a page that has no key of ours and is not the last one: whoever sees those alone would ask for the same
-/// page for ever.
+/// Where to go on behind a page that has no key of ours and is not the last one: whoever sees those alone
+/// would ask for the same page for ever.
 fn beyond(page: &RangeResponse) -> Option<Vec<u8>> {
     let last = page.kvs.last().filter(|_| page.more && !page.kvs.iter().any(is_text))?;
     tracing::error!(keys = page.kvs.len(), last = ?last.key, "keys in etcd are no text");

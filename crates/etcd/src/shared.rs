@@ -1,6 +1,7 @@
 //! What every call and every follower of the store uses: connections, permits, what is known of the cluster.
 //!
-//! In: calls. Out: answers of the cluster that was asked, or a [`Fault`]. Never: knows what a range or a feed is.
+//! In: calls. Out: answers of the cluster that was asked, or a [`RequestError`]. Never: knows what a range or
+//! a feed is.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -10,13 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Expect, Op, Outcome, ReadError, Size, Txn, TxnError, Versioned};
+use forebay_backend::{Expect, Op, ReadError, Size, Txn, TxnError, TxnResponse, Versioned};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::barrier::Barrier;
 use crate::cluster::{Asked, Cluster};
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::lease::Leases;
 use crate::limits;
 use crate::messages::{self, Action, Compare, Header, KeyValue, RangeRequest, path};
@@ -75,24 +76,25 @@ impl Shared {
         path: &str,
         message: &[u8],
         wait: Duration,
-    ) -> Result<Bytes, Fault> {
+    ) -> Result<Bytes, RequestError> {
         let until = self.clock.now() + wait;
-        let nothing = || Fault::Timeout { text: format!("nothing within {} ms", wait.as_millis()) };
+        let nothing = || RequestError::Timeout { text: format!("nothing within {} ms", wait.as_millis()) };
         match self.ask_once(purpose, path, message, until).await {
-            Some(Err(Fault::Unreachable { .. })) => self.ask_once(purpose, path, message, until).await,
+            Some(Err(RequestError::Unreachable { .. })) => self.ask_once(purpose, path, message, until).await,
             answer => answer,
         }
         .unwrap_or_else(|| Err(nothing()))
     }
 
-    /// One attempt; `None` when there was no answer by `until`. A connection that does not do its part is not used again.
+    /// One attempt; `None` when there was no answer by `until`. A connection that does not do its part is not
+    /// used again.
     async fn ask_once(
         &self,
         purpose: Use,
         path: &str,
         message: &[u8],
         until: Instant,
-    ) -> Option<Result<Bytes, Fault>> {
+    ) -> Option<Result<Bytes, RequestError>> {
         let connection = tokio::select! {
             connection = self.pool.connection(purpose) => connection,
             () = self.clock.sleep_until(until) => return None,
@@ -111,15 +113,15 @@ impl Shared {
         match &answer {
             Some(Ok(_)) => {}
             Some(Err(fault)) => self.pool.blame(&connection, fault),
-            None => {
-                self.pool.blame(&connection, &Fault::Timeout { text: format!("nothing of {path} in time") })
-            }
+            None => self
+                .pool
+                .blame(&connection, &RequestError::Timeout { text: format!("nothing of {path} in time") }),
         }
         answer
     }
 
     /// `answer`, if it is of the cluster that was asked.
-    fn of_the_asked(&self, path: &str, answer: Bytes, asked: Asked) -> Result<Bytes, Fault> {
+    fn of_the_asked(&self, path: &str, answer: Bytes, asked: Asked) -> Result<Bytes, RequestError> {
         match path {
             // A member says how it is by itself, also one that has lost its cluster.
             path::STATUS => {}
@@ -132,7 +134,8 @@ impl Shared {
         Ok(answer)
     }
 
-    /// Asks, `tries` times at most and with longer and longer pauses, until it is answered by what does not pass.
+    /// Asks, `tries` times at most and with longer and longer pauses, until it is answered by what does not
+    /// pass.
     pub(crate) async fn again<T, E: Display, F: Future<Output = Result<T, E>>>(
         &self,
         tries: usize,
@@ -152,11 +155,11 @@ impl Shared {
     }
 
     /// What is current, by a quorum read that is sent after this was called.
-    pub(crate) async fn quorum(&self) -> Result<Header, Fault> {
+    pub(crate) async fn quorum(&self) -> Result<Header, RequestError> {
         self.barrier.ask().await
     }
 
-    pub(crate) async fn read_current(&self) -> Result<Header, Fault> {
+    pub(crate) async fn read_current(&self) -> Result<Header, RequestError> {
         self.counters.barriers.fetch_add(1, Ordering::Relaxed);
         let request = RangeRequest { key: &self.probe_key, limit: 1, ..RangeRequest::default() };
         let message = messages::range(&request);
@@ -210,7 +213,7 @@ impl Shared {
         }
     }
 
-    pub(crate) async fn commit(&self, txn: Txn) -> Result<Outcome, TxnError> {
+    pub(crate) async fn commit(&self, txn: Txn) -> Result<TxnResponse, TxnError> {
         let Txn { key, expect, op } = txn;
         let stored = match &op {
             Op::Put { value, .. } => {
@@ -222,11 +225,11 @@ impl Shared {
         let committed = tokio::select! {
             committed = self.commit_stored(&key, expect, &op, &stored) => committed,
             () = self.clock.sleep(limits::COMMIT_WAIT) => {
-                Err(Fault::Timeout { text: format!("nothing within {} s", limits::COMMIT_WAIT.as_secs()) })
+                Err(RequestError::Timeout { text: format!("nothing within {} s", limits::COMMIT_WAIT.as_secs()) })
             }
         };
         committed.map_err(|fault| match fault {
-            Fault::TooLarge => {
+            RequestError::TooLarge => {
                 TxnError::TooLarge { bytes: stored.len(), bytes_max: limits::REQUEST_BYTES_MAX }
             }
             fault => fault.into_txn(),
@@ -239,7 +242,7 @@ impl Shared {
         expect: Expect,
         op: &Op,
         stored: &[u8],
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<TxnResponse, RequestError> {
         let compare = Compare::ModRevision(match expect {
             Expect::Absent => 0,
             Expect::At(revision) => revision.get(),
@@ -256,20 +259,20 @@ impl Shared {
             };
             let message = messages::txn(key.as_str().as_bytes(), compare, action);
             let answer = self.ask(Use::Keys, path::TXN, &message, limits::COMMIT_WAIT).await;
-            if answer == Err(Fault::NoLease) && lease != 0 {
+            if answer == Err(RequestError::NoLease) && lease != 0 {
                 self.leases.forget(lease);
                 continue;
             }
             let response = messages::read_txn(answer?)?;
             if !response.succeeded {
                 let found = response.found.and_then(|kv| self.values.versioned(kv));
-                return Ok(Outcome::Conflict(found.map(|(_, found)| found)));
+                return Ok(TxnResponse::Conflict(found.map(|(_, found)| found)));
             }
-            return Ok(Outcome::Committed(Revision::from_log(response.header.revision.max(1))));
+            return Ok(TxnResponse::Committed(Revision::from_log(response.header.revision.max(1))));
         }
     }
 
-    async fn grant(&self, seconds: u64) -> Result<u64, Fault> {
+    async fn grant(&self, seconds: u64) -> Result<u64, RequestError> {
         let message = messages::lease_grant(seconds);
         let answer = self.ask(Use::Keys, path::LEASE_GRANT, &message, limits::READ_WAIT).await?;
         Ok(messages::read_lease_grant(answer)?.0)
@@ -284,7 +287,10 @@ impl Shared {
     }
 
     /// One key, at quorum.
-    pub(crate) async fn read_key(&self, request: &RangeRequest<'_>) -> Result<Option<KeyValue>, Fault> {
+    pub(crate) async fn read_key(
+        &self,
+        request: &RangeRequest<'_>,
+    ) -> Result<Option<KeyValue>, RequestError> {
         let message = messages::range(request);
         let answer = self.ask(Use::Keys, path::RANGE, &message, limits::READ_WAIT).await?;
         Ok(messages::read_range(answer)?.kvs.pop())
@@ -305,7 +311,8 @@ impl Shared {
     }
 }
 
-/// What a quorum read reads: a key that nobody writes, where all keys are that we may read. Its answer's header is what matters.
+/// What a quorum read reads: a key that nobody writes, where all keys are that we may read. Its answer's
+/// header is what matters.
 /// Source: apiserver v1.36.3 `storage/storagebackend/factory/etcd3.go`.
 pub(crate) fn probe_key(prefix: &str) -> Vec<u8> {
     format!("{}/health", prefix.trim_end_matches('/')).into_bytes()
@@ -315,7 +322,7 @@ pub(crate) fn probe_key(prefix: &str) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::proto::Message;
-    use crate::{Etcd, Options, TlsFiles, Verbatim};
+    use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
 
     #[test]
     fn what_is_probed_is_below_the_prefix() {
@@ -338,12 +345,12 @@ mod tests {
             let endpoints = vec!["http://127.0.0.1:1".parse().expect("a URL")];
             let (codec, prefix) = (Arc::new(Verbatim), "/a".to_string());
             let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
-            let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+            let options = StorageConfig { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
             let store = Etcd::open(options).expect("valid");
             let shared = store.shared();
             let of = |revision| shared.of_the_asked(path, answer(revision), shared.cluster.asked());
             assert!(of(9).is_ok(), "{path}");
-            assert_eq!(of(8) == Err(Fault::Replaced), shows, "{path}");
+            assert_eq!(of(8) == Err(RequestError::Replaced), shows, "{path}");
         }
     }
 }

@@ -1,9 +1,11 @@
-//! How far a page's range reaches. etcd goes through all keys of a range to count them, however few it is asked for: pages of 500
-//! that each reach to the end cost it 250 µs a page and thousand keys, 0.1 s at 20,000 keys and minutes at a million. So a page's
-//! range ends soon behind where its keys are thought to: at the next text as long as what the keys of a page have in common.
+//! How far a page's range reaches. etcd goes through all keys of a range to count them, however few it is
+//! asked for: pages of 500 that each reach to the end cost it 250 µs a page and thousand keys, 0.1 s at
+//! 20,000 keys and minutes at a million. So a page's range ends soon behind where its keys are thought to: at
+//! the next text as long as what the keys of a page have in common.
 //!
-//! In: what the pages before had. Out: where to end the next range. A range that has too few keys costs a question, one that
-//! has too many costs etcd time; each answer says which. Never: leaves out a key: who asks goes on from where the range ended.
+//! In: what the pages before had. Out: where to end the next range. A range that has too few keys costs a
+//! question, one that has too many costs etcd time; each answer says which. Never: leaves out a key: who asks
+//! goes on from where the range ended.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,8 +36,8 @@ impl Stretch {
         if near.as_slice() < end { near } else { end.to_vec() }
     }
 
-    /// Learns from what was found between `from` and `near`, for a page of `limit` keys. Where the next range begins, unless that
-    /// was the last.
+    /// Learns from what was found between `from` and `near`, for a page of `limit` keys. Where the next range
+    /// begins, unless that was the last.
     pub(crate) fn pass(
         &self,
         from: &[u8],

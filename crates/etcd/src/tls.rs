@@ -1,8 +1,9 @@
 //! Our side of TLS to etcd.
 //!
-//! In: what the files hold, and a way to read them again. Out: what the next connection is made with. Certificates are renewed
-//! while we run, so the files are read for each connection, as kube-apiserver does; while they cannot be used, what they held
-//! before is. Owner of what is held: whoever connects, under a lock.
+//! In: what the files hold, and a way to read them again. Out: what the next connection is made with.
+//! Certificates are renewed while we run, so the files are read for each connection, as kube-apiserver does;
+//! while they cannot be used, what they held before is. Owner of what is held: whoever connects, under a
+//! lock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

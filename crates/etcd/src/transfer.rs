@@ -1,8 +1,8 @@
-//! Moving a whole state into etcd or out of it, as it is kept there: keys and values as bytes, leases, and what a cluster needs
-//! before and after.
+//! Moving a whole state into etcd or out of it, as it is kept there: keys and values as bytes, leases, and
+//! what a cluster needs before and after.
 //!
-//! In: keys with the bytes to keep. Out: the same, page by page, of one revision. For a command that nobody serves from
-//! meanwhile: each request is tried again for a while, since each may be repeated.
+//! In: keys with the bytes to keep. Out: the same, page by page, of one revision. For a command that nobody
+//! serves from meanwhile: each request is tried again for a while, since each may be repeated.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ use forebay_backend::ReadError;
 use forebay_rt::Duration;
 
 use crate::engine::Etcd;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::limits;
 use crate::messages::{self, Action, Compare, KeyValue, RangeRequest, path};
 use crate::pool::Use;
@@ -29,7 +29,8 @@ pub struct Kept {
     pub lease: Option<u64>,
 }
 
-/// All keys below a prefix, in order, page by page, of one revision: what is current when the first page is read.
+/// All keys below a prefix, in order, page by page, of one revision: what is current when the first page is
+/// read.
 pub struct KeptPages<'a> {
     etcd: &'a Etcd,
     // Where the next page begins; empty when there is none.
@@ -78,8 +79,8 @@ impl Etcd {
     /// The revision that is current.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn current(&self) -> Result<Revision, Fault> {
+    /// [`RequestError`].
+    pub async fn current(&self) -> Result<Revision, RequestError> {
         let header = self.tried(|| self.shared().quorum()).await?;
         Ok(Revision::from_log(header.revision.max(1)))
     }
@@ -87,8 +88,8 @@ impl Etcd {
     /// How many keys there are below `prefix`, which ends with `/`.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn keys_below(&self, prefix: &str) -> Result<u64, Fault> {
+    /// [`RequestError`].
+    pub async fn keys_below(&self, prefix: &str) -> Result<u64, RequestError> {
         let end = end_of(prefix);
         let request = RangeRequest {
             key: prefix.as_bytes(),
@@ -108,12 +109,12 @@ impl Etcd {
     /// How long a lease still lasts; `None` when it is gone.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn time_left(&self, lease: u64) -> Result<Option<Duration>, Fault> {
+    /// [`RequestError`].
+    pub async fn time_left(&self, lease: u64) -> Result<Option<Duration>, RequestError> {
         let message = messages::lease_time_to_live(lease);
         match self.asked(path::LEASE_TIME_TO_LIVE, &message).await {
             Ok(answer) => Ok(messages::read_lease_time_to_live(answer)?.map(Duration::from_secs)),
-            Err(Fault::NoLease) => Ok(None),
+            Err(RequestError::NoLease) => Ok(None),
             Err(fault) => Err(fault),
         }
     }
@@ -121,8 +122,8 @@ impl Etcd {
     /// A lease of that many seconds.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn grant(&self, seconds: u64) -> Result<u64, Fault> {
+    /// [`RequestError`].
+    pub async fn grant(&self, seconds: u64) -> Result<u64, RequestError> {
         let answer = self.asked(path::LEASE_GRANT, &messages::lease_grant(seconds)).await?;
         Ok(messages::read_lease_grant(answer)?.0)
     }
@@ -130,8 +131,8 @@ impl Etcd {
     /// Puts `value` where there is none. `false`: there is another one, and it stays.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn add(&self, key: &[u8], value: &[u8], lease: Option<u64>) -> Result<bool, Fault> {
+    /// [`RequestError`].
+    pub async fn add(&self, key: &[u8], value: &[u8], lease: Option<u64>) -> Result<bool, RequestError> {
         let action = Action::Put { value, lease: lease.unwrap_or(0) };
         let answer = self.asked(path::TXN, &messages::txn(key, Compare::ModRevision(0), action)).await?;
         let response = messages::read_txn(answer)?;
@@ -142,16 +143,16 @@ impl Etcd {
     /// Puts `value`, whatever is there.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+    /// [`RequestError`].
+    pub async fn put(&self, key: &[u8], value: &[u8]) -> Result<(), RequestError> {
         self.asked(path::PUT, &messages::put(key, value)).await.map(drop)
     }
 
     /// The value of one key now.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn value(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
+    /// [`RequestError`].
+    pub async fn value(&self, key: &[u8]) -> Result<Option<Bytes>, RequestError> {
         let request = RangeRequest { key, limit: 1, ..RangeRequest::default() };
         let found = self.tried(|| self.shared().read_key(&request)).await?;
         Ok(found.map(|kv| kv.value))
@@ -160,16 +161,16 @@ impl Etcd {
     /// Deletes one key.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn remove(&self, key: &[u8]) -> Result<(), Fault> {
+    /// [`RequestError`].
+    pub async fn remove(&self, key: &[u8]) -> Result<(), RequestError> {
         self.asked(path::DELETE_RANGE, &messages::delete_range(key, &[])).await.map(drop)
     }
 
     /// Deletes what is below `prefix`, which ends with `/`, some thousand keys at a time.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn remove_below(&self, prefix: &str) -> Result<(), Fault> {
+    /// [`RequestError`].
+    pub async fn remove_below(&self, prefix: &str) -> Result<(), RequestError> {
         let (begin, end) = (prefix.as_bytes(), end_of(prefix));
         loop {
             let request = RangeRequest {
@@ -188,11 +189,11 @@ impl Etcd {
     /// Gives up history before `revision`: nobody can watch from an earlier one any more.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn give_up_history(&self, revision: Revision) -> Result<(), Fault> {
+    /// [`RequestError`].
+    pub async fn give_up_history(&self, revision: Revision) -> Result<(), RequestError> {
         match self.asked(path::COMPACT, &messages::compact(revision.get())).await {
             // It was given up already, or by an attempt that was not answered.
-            Ok(_) | Err(Fault::Compacted) => Ok(()),
+            Ok(_) | Err(RequestError::Compacted) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
@@ -213,13 +214,17 @@ impl Etcd {
         self.shared().values().to_stored(key, value)
     }
 
-    async fn asked(&self, path: &str, message: &[u8]) -> Result<Bytes, Fault> {
+    async fn asked(&self, path: &str, message: &[u8]) -> Result<Bytes, RequestError> {
         self.tried(|| self.shared().ask(Use::Keys, path, message, limits::COMMIT_WAIT)).await
     }
 
     /// Tries again while a member has no leader, goes, or is too slow.
-    async fn tried<T, F: Future<Output = Result<T, Fault>>>(&self, ask: impl Fn() -> F) -> Result<T, Fault> {
-        let passes = |fault: &Fault| fault.is_of_the_member() || *fault == Fault::TooManyRequests;
+    async fn tried<T, F: Future<Output = Result<T, RequestError>>>(
+        &self,
+        ask: impl Fn() -> F,
+    ) -> Result<T, RequestError> {
+        let passes =
+            |fault: &RequestError| fault.is_of_the_member() || *fault == RequestError::TooManyRequests;
         self.shared().again(limits::TRANSFER_TRIES_MAX, passes, ask).await
     }
 }

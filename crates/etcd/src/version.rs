@@ -1,11 +1,14 @@
 //! What the versions of etcd can do, and where they are wrong.
 //!
-//! In: the version that a member says it has, asked of each one that is connected to. Out: what may be relied on.
+//! In: the version that a member says it has, asked of each one that is connected to. Out: what may be relied
+//! on.
 
-/// Whether what a member of `version` says of progress can be trusted: from 3.4.31, from 3.5.13, and all after those.
+/// Whether what a member of `version` says of progress can be trusted: from 3.4.31, from 3.5.13, and all
+/// after those.
 ///
-/// Before 3.4.25 and 3.5.8 it is announced ahead of events (etcd-io/etcd#15220), before 3.4.31 and 3.5.13 it can be
-/// announced by a watch that is not synchronized (etcd-io/etcd#17507). What comes before a release is not that release.
+/// Before 3.4.25 and 3.5.8 it is announced ahead of events (etcd-io/etcd#15220), before 3.4.31 and 3.5.13 it
+/// can be announced by a watch that is not synchronized (etcd-io/etcd#17507). What comes before a release is
+/// not that release.
 pub fn is_trusted(version: &str) -> bool {
     match Numbers::of(version) {
         Some(Numbers { series: (3, 4), patch, is_early }) => patch >= 31 + u32::from(is_early),
@@ -15,11 +18,12 @@ pub fn is_trusted(version: &str) -> bool {
     }
 }
 
-/// What a member is at least that says how it is, and which version, to root alone: 3.6 does (seen with 3.6.8), while 3.5.35 and
-/// 3.7.3 say it to everybody whom they let in.
+/// What a member is at least that says how it is, and which version, to root alone: 3.6 does (seen with
+/// 3.6.8), while 3.5.35 and 3.7.3 say it to everybody whom they let in.
 pub const OF_DENIAL: &str = "3.6.0";
 
-/// Whether a member of `version` has RangeStream: from 3.7 on. Who asks is told so all the same where one has not.
+/// Whether a member of `version` has RangeStream: from 3.7 on. Who asks is told so all the same where one has
+/// not.
 pub fn has_range_stream(version: &str) -> bool {
     Numbers::of(version).is_some_and(|numbers| numbers.series >= (3, 7))
 }

@@ -1,9 +1,10 @@
 //! A whole state: its first page by Range, and the rest in one RangeStream from members that have it.
 //!
-//! In: a range. Out: its pages, in order, of one revision. A stream that breaks off, that is not to be had, or that has told
-//! less than it says, costs nothing but a page that is asked for by Range from where the last one ended. For a few walks at a
-//! time the next pages are on their way whatever is done with this one (`ahead.rs`). Held at most: the page that is decoded, those, one
-//! message, and what a stream's window lets etcd send ahead; streams are few, who finds none free asks for pages.
+//! In: a range. Out: its pages, in order, of one revision. A stream that breaks off, that is not to be had,
+//! or that has told less than it says, costs nothing but a page that is asked for by Range from where the
+//! last one ended. For a few walks at a time the next pages are on their way whatever is done with this one
+//! (`ahead.rs`). Held at most: the page that is decoded, those, one message, and what a stream's window lets
+//! etcd send ahead; streams are few, who finds none free asks for pages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::ahead::Ahead;
 use crate::cluster::Generation;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::grpc::Receiver;
 use crate::limits;
 use crate::messages::{self, RangeResponse, path};
@@ -81,7 +82,7 @@ impl Walk {
             }
         };
         if self.shared.cluster.generation() != self.generation {
-            return Err(ReadError::Unanswered { cause: Fault::Replaced.to_string() });
+            return Err(ReadError::Unanswered { cause: RequestError::Replaced.to_string() });
         }
         let mut rest = self.rest.clone();
         response.pass(&mut rest, &self.shared);
@@ -188,7 +189,7 @@ impl Reader {
 
 impl Stream {
     /// Messages that make a page.
-    async fn gather(&mut self, shared: &Shared, limit: usize) -> Result<RangeResponse, Fault> {
+    async fn gather(&mut self, shared: &Shared, limit: usize) -> Result<RangeResponse, RequestError> {
         let (mut page, mut bytes) = (RangeResponse { more: true, ..RangeResponse::default() }, 0);
         while page.kvs.len() < limit && bytes < limits::PAGE_BYTES {
             let message = tokio::select! {
@@ -216,10 +217,12 @@ impl Stream {
     }
 
     /// Whether all of it was told.
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), RequestError> {
         match self.count {
             Some(count) if count == self.told => Ok(()),
-            count => Err(Fault::Lost { text: format!("a stream told {} keys of {count:?}", self.told) }),
+            count => {
+                Err(RequestError::Lost { text: format!("a stream told {} keys of {count:?}", self.told) })
+            }
         }
     }
 }
@@ -230,8 +233,8 @@ impl Pages for Walk {
     }
 }
 
-fn late() -> Fault {
-    Fault::Timeout { text: "a stream of a range keeps quiet".to_string() }
+fn late() -> RequestError {
+    RequestError::Timeout { text: "a stream of a range keeps quiet".to_string() }
 }
 
 #[cfg(test)]
@@ -239,13 +242,13 @@ mod tests {
     use std::time::Duration;
 
     use forebay_apimachinery::{Key, Revision};
-    use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+    use forebay_backend::{Backend, Expect, Op, Txn, TxnResponse};
     use forebay_clients::etcd::{Cluster, Security, Series};
     use forebay_clients::needs;
     use forebay_rt::{Clock, Tasks};
 
     use super::*;
-    use crate::{Etcd, Options, TlsFiles, Verbatim};
+    use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
 
     const KEYS: usize = 700;
 
@@ -253,14 +256,14 @@ mod tests {
         let endpoints = cluster.endpoints().iter().map(|url| url.parse().expect("a URL")).collect();
         let (clock, tasks, tls) = (Clock::system(), Tasks::new(), TlsFiles::default());
         let (codec, prefix) = (Arc::new(Verbatim), "/a".to_string());
-        let options = Options { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
+        let options = StorageConfig { endpoints, tls, codec, prefix, compact_every: None, clock, tasks };
         Etcd::open(options).expect("valid")
     }
 
     async fn put(store: &Etcd, name: &str, bytes: usize, expect: Expect) -> Revision {
         let op = Op::Put { value: vec![b'x'; bytes].into(), ttl: None };
         match store.commit(Txn { key: Key::new(name), expect, op }).await.expect("works") {
-            Outcome::Committed(revision) => revision,
+            TxnResponse::Committed(revision) => revision,
             conflict => panic!("{conflict:?}"),
         }
     }

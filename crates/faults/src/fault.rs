@@ -1,4 +1,5 @@
-//! The 24 kinds of fault, each with what it needs of a client. This is the table; what makes them is the proxy.
+//! The 24 kinds of fault, each with what it needs of a client. This is the table; what makes them is the
+//! proxy.
 //!
 //! In: a name. Out: what is done, for how long, and how many lists are needed after it. Never: state.
 
@@ -6,16 +7,19 @@ use std::fmt;
 
 /// What goes wrong.
 ///
-/// "Open" is what there is when the fault begins. What is not said to last does what it does to all that is open, once.
+/// "Open" is what there is when the fault begins. What is not said to last does what it does to all that is
+/// open, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// Nobody listens. Open connections are reset.
     Refused,
     /// Connections are reset: open ones, and new ones as soon as they say something.
     Reset,
-    /// Open connections are reset. New ones hear nothing until it ends, and then are served: so late a SYN is answered.
+    /// Open connections are reset. New ones hear nothing until it ends, and then are served: so late a SYN is
+    /// answered.
     Unreachable,
-    /// Nobody listens, and the name does not resolve where a client lets us say so. Open connections are reset.
+    /// Nobody listens, and the name does not resolve where a client lets us say so. Open connections are
+    /// reset.
     NoName,
     /// Open connections are reset. New ones get a fatal alert instead of a ServerHello.
     Handshake,
@@ -25,15 +29,18 @@ pub enum Fault {
     GoAway,
     /// RST_STREAM on every open watch; over HTTP/1.1 the connection ends before the body does.
     StreamReset,
-    /// Open connections carry nothing any more, either way, for ever: no PING is answered. New ones are served.
+    /// Open connections carry nothing any more, either way, for ever: no PING is answered. New ones are
+    /// served.
     PingLost,
-    /// Every open watch has half a frame, and then nothing for ever; the connection lives, and the client has a timeout.
+    /// Every open watch has half a frame, and then nothing for ever; the connection lives, and the client has
+    /// a timeout.
     Stall,
     /// Every open watch has half a frame, and then ends as if it were whole.
     HalfFrame,
     /// Open watches end. Watches get 429, in turn with `Retry-After` and without.
     TooManyRequests,
-    /// Open watches end. All requests get 500, 502, 503 and 504 in turn, without `Retry-After`, as gateways do.
+    /// Open watches end. All requests get 500, 502, 503 and 504 in turn, without `Retry-After`, as gateways
+    /// do.
     ServerError,
     /// An ERROR event of 429 ends every open watch.
     ErrorTooManyRequests,
@@ -41,7 +48,8 @@ pub enum Fault {
     ErrorNoLeader,
     /// An ERROR event of 410 ends every open watch.
     ErrorExpired,
-    /// Open watches end. From then on watches that go on from the revision that an informer asks for first, or from before, get
+    /// Open watches end. From then on watches that go on from the revision that an informer asks for first,
+    /// or from before, get
     /// 410. The whole state, not older than that, is to be had.
     Expired,
     /// Open watches end. New ones end before their first event.
@@ -50,10 +58,11 @@ pub enum Fault {
     CleanEnd,
     /// As [`Fault::Refused`], for much longer.
     Gone,
-    /// Open watches end. What asks for a revision gets 504 with the cause that the server has not got there yet.
+    /// Open watches end. What asks for a revision gets 504 with the cause that the server has not got there
+    /// yet.
     TooLarge,
-    /// An ERROR event of 410 ends every open watch. Those that are opened while it lasts have no bookmarks, not even the one
-    /// that ends the initial state.
+    /// An ERROR event of 410 ends every open watch. Those that are opened while it lasts have no bookmarks,
+    /// not even the one that ends the initial state.
     NoBookmarks,
     /// Open watches end. All requests get 401.
     Unauthorized,
@@ -74,7 +83,7 @@ pub enum Lasts {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct FaultSpec {
     pub fault: Fault,
     /// On the command line.
     pub name: &'static str,
@@ -85,12 +94,12 @@ pub struct Row {
     pub needed: u64,
 }
 
-const fn row(fault: Fault, name: &'static str, what: &'static str, lasts: Lasts, needed: u64) -> Row {
-    Row { fault, name, what, lasts, needed }
+const fn row(fault: Fault, name: &'static str, what: &'static str, lasts: Lasts, needed: u64) -> FaultSpec {
+    FaultSpec { fault, name, what, lasts, needed }
 }
 
 /// All of them, as [`Fault`] has them.
-pub const ROWS: [Row; 24] = [
+pub const ROWS: [FaultSpec; 24] = [
     row(Fault::Refused, "refused", "connection refused", Lasts::AWhile, 0),
     row(Fault::Reset, "reset", "connection reset by peer", Lasts::AWhile, 0),
     row(Fault::Unreachable, "unreachable", "unreachable: connections are never answered", Lasts::AWhile, 0),
@@ -118,7 +127,7 @@ pub const ROWS: [Row; 24] = [
 ];
 
 impl Fault {
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static FaultSpec {
         // The order is the type's own, which a test holds.
         &ROWS[self as usize]
     }

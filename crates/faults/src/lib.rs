@@ -1,9 +1,11 @@
-//! What informers do when something goes wrong between them and an API server: ours beside client-go's and kube-rs's.
+//! What informers do when something goes wrong between them and an API server: ours beside client-go's and
+//! kube-rs's.
 //!
-//! In: a server, clients that hold informers through a [`Proxy`](proxy::Proxy) each, and the [24 kinds of fault](fault::ROWS). Out: for
-//! each fault and each client how many lists it asked for, how long it was blind, and whether its stores were equal to the server's
-//! at the end. Never: a client that is treated otherwise than the others: each has a proxy of its own, in front of the same server,
-//! with the same fault at the same time, while the same objects are written.
+//! In: a server, clients that hold informers through a [`Proxy`](proxy::Proxy) each, and the [24 kinds of
+//! fault](fault::ROWS). Out: for each fault and each client how many lists it asked for, how long it was
+//! blind, and whether its stores were equal to the server's at the end. Never: a client that is treated
+//! otherwise than the others: each has a proxy of its own, in front of the same server, with the same fault
+//! at the same time, while the same objects are written.
 //!
 //! ```text
 //! cargo build -p forebay-faults && target/debug/forebay-faults --server forebay --informers 50
@@ -11,15 +13,17 @@
 //! ```
 //!
 //! # What is measured
-//! - **Lists**: requests for the whole state that reached the proxy from when the fault began until the stores were found equal, or
-//!   the wait was given up. A LIST counts once, however many pages it has; a watch that begins with the state counts as well, since it
-//!   costs the server the same. Requests that were refused with a status count: the server had to read them. Those for
-//!   which there was no connection are not seen by anybody.
-//! - **Blind**: from when the fault began to when the last of the informers had seen something that was written to its namespace
-//!   after the fault was over; what a store holds is looked at several times a second, and that is how exact it is. It contains the
-//!   fault's own duration, which is beside it: a client cannot be better than that.
-//! - **Equal**: each store has exactly the objects that the server lists, each at the server's resourceVersion, within a bounded wait
-//!   after the writes have ended.
+//! - **Lists**: requests for the whole state that reached the proxy from when the fault began until the
+//!   stores were found equal, or the wait was given up. A LIST counts once, however many pages it has; a
+//!   watch that begins with the state counts as well, since it costs the server the same. Requests that were
+//!   refused with a status count: the server had to read them. Those for which there was no connection are
+//!   not seen by anybody.
+//! - **Blind**: from when the fault began to when the last of the informers had seen something that was
+//!   written to its namespace after the fault was over; what a store holds is looked at several times a
+//!   second, and that is how exact it is. It contains the fault's own duration, which is beside it: a client
+//!   cannot be better than that.
+//! - **Equal**: each store has exactly the objects that the server lists, each at the server's
+//!   resourceVersion, within a bounded wait after the writes have ended.
 //!
 //! Each fault meets clients that were started for it, so that no backoff of one fault is seen in the next.
 

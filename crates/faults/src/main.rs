@@ -1,13 +1,14 @@
 //! `forebay-faults`: makes each fault before each client, and prints the table.
 //!
-//! In: flags. Out: a Markdown table on standard output, a line as soon as its fault is over. Never: a server that outlives it.
+//! In: flags. Out: a Markdown table on standard output, a line as soon as its fault is over. Never: a server
+//! that outlives it.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use forebay_clients::server::{Kind, Server};
+use forebay_clients::server::{ControlPlane, Implementation};
 use forebay_faults::fault::{Fault, ROWS};
 use forebay_faults::limits::EQUAL_MAX;
 use forebay_faults::rivals::{self, RIVALS, Rival};
@@ -64,9 +65,9 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<(), Error> {
-    let kind = match flags.server.as_str() {
-        "kube-apiserver" => Kind::KubeApiserver,
-        _ => Kind::Forebay,
+    let implementation = match flags.server.as_str() {
+        "kube-apiserver" => Implementation::KubeApiserver,
+        _ => Implementation::Forebay,
     };
     let rivals = if flags.subject.is_empty() { RIVALS.to_vec() } else { flags.subject.clone() };
     let all = || ROWS.iter().map(|row| row.fault).collect();
@@ -79,7 +80,7 @@ fn run(flags: &Flags) -> Result<(), Error> {
         blind_max: Duration::from_secs(flags.bound),
         equal_max: EQUAL_MAX,
     };
-    let server = Server::start_as(kind).map_err(Error::Harness)?;
+    let server = ControlPlane::start_as(implementation).map_err(Error::Harness)?;
     let mut stage = Stage::set(&configuration(server.kubeconfig())?, plan)?;
     let names: Vec<&str> = rivals.iter().map(|rival| rival.name).collect();
     say(&table::head(&names));

@@ -1,7 +1,7 @@
 //! One fault after another, with all clients beside each other.
 //!
-//! In: a server's configuration, clients, faults, a [`Plan`]. Out: an [`Outcome`] for each. Never: a wait without a limit; a client that
-//! is waited for at another's expense.
+//! In: a server's configuration, clients, faults, a [`Plan`]. Out: an [`Trial`] for each. Never: a wait
+//! without a limit; a client that is waited for at another's expense.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use forebay_clients::wait::until;
 use crate::Error;
 use crate::fault::{Fault, Lasts};
 use crate::limits::{CLIENT_TIMEOUT, SYNC_MAX};
-use crate::proxy::{Proxy, Tally, Upstream};
+use crate::proxy::{Proxy, RequestCounts, Upstream};
 use crate::rivals::Rival;
-use crate::subject::{Held, Names, Setting, Subject};
+use crate::subject::{InformerState, Names, Setting, Subject};
 use crate::writers::{Churn, Direct, Truth, World};
 
 /// How long and how many.
@@ -32,7 +32,7 @@ pub struct Plan {
 
 /// What came of one fault.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct Trial {
     pub fault: Fault,
     pub lasted: Duration,
     /// In the order of the clients.
@@ -43,7 +43,7 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// What was asked since the fault began.
-    pub asked: Tally,
+    pub asked: RequestCounts,
     /// `None`: longer than the longest wait.
     pub blind: Option<Duration>,
     pub equal: bool,
@@ -63,7 +63,7 @@ struct Seat {
     // Before the proxy: it goes first, without seeing the proxy go.
     subject: Box<dyn Subject>,
     proxy: Proxy,
-    before: Tally,
+    before: RequestCounts,
     verdict: Verdict,
 }
 
@@ -77,7 +77,7 @@ impl Stage {
     }
 
     /// Makes one fault before all clients.
-    pub fn run(&mut self, fault: Fault, rivals: &[Rival]) -> Result<Outcome, Error> {
+    pub fn run(&mut self, fault: Fault, rivals: &[Rival]) -> Result<Trial, Error> {
         let mut seats = self.seats(fault, rivals)?;
         let world = self.world.take().ok_or_else(|| Error::Harness("a run before has failed".to_owned()))?;
         let churn = world.churn(self.direct.clone(), self.plan.writes_per_second)?;
@@ -100,7 +100,7 @@ impl Stage {
         self.world = Some(churn.stop()?);
         self.equal(&mut seats)?;
         let of = seats.iter().map(Seat::judged).collect();
-        Ok(Outcome { fault, lasted, of })
+        Ok(Trial { fault, lasted, of })
     }
 
     /// Starts the clients, and waits until they are synced.
@@ -116,7 +116,12 @@ impl Stage {
                 timeout: (fault == Fault::Stall).then_some(CLIENT_TIMEOUT),
             };
             let subject = (rival.start)(&setting)?;
-            seats.push(Seat { subject, proxy, before: Tally::default(), verdict: Verdict::default() });
+            seats.push(Seat {
+                subject,
+                proxy,
+                before: RequestCounts::default(),
+                verdict: Verdict::default(),
+            });
         }
         let truth = self.direct.truth()?;
         within("informers are synced", SYNC_MAX, || {
@@ -189,7 +194,7 @@ impl Seat {
     /// Whether each informer holds what is true of its namespace.
     fn holds(&mut self, truth: &BTreeMap<String, Truth>, namespaces: &[String]) -> Result<bool, Error> {
         let held = self.subject.look()?;
-        let is_true = |held: &Held| {
+        let is_true = |held: &InformerState| {
             let truth = truth.get(&held.namespace).copied().unwrap_or_default();
             held.synced && truth == Truth { objects: held.objects, digest: held.digest }
         };

@@ -1,6 +1,7 @@
 //! A client under test: informers on ConfigMaps, one a namespace, all as one program would have them.
 //!
-//! In: a [`Setting`]. Out: what each informer [holds](Held) when it is asked. Never: a look that waits for the server.
+//! In: a [`Setting`]. Out: what each informer [holds](InformerState) when it is asked. Never: a look that
+//! waits for the server.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub struct Setting {
 
 /// What an informer holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Held {
+pub struct InformerState {
     pub namespace: String,
     pub synced: bool,
     pub objects: u64,
@@ -50,9 +51,10 @@ pub trait Subject: Send {
     ///
     /// # Errors
     /// The client is broken: not that it is out of date.
-    fn look(&mut self) -> Result<Vec<Held>, Error>;
+    fn look(&mut self) -> Result<Vec<InformerState>, Error>;
 
-    /// From now on the server's name resolves, or does not. Where that cannot be had it does nothing: the proxy's port is gone too.
+    /// From now on the server's name resolves, or does not. Where that cannot be had it does nothing: the
+    /// proxy's port is gone too.
     ///
     /// # Errors
     /// As for [`Subject::look`].
@@ -64,7 +66,8 @@ pub trait Subject: Send {
 /// How a client is started. It returns at once; informers sync by themselves.
 pub type Start = fn(&Setting) -> Result<Box<dyn Subject>, Error>;
 
-/// A digest of what a store holds that does not depend on an order: the sum of FNV-1a of `name`, a 0 byte and `resourceVersion`.
+/// A digest of what a store holds that does not depend on an order: the sum of FNV-1a of `name`, a 0 byte and
+/// `resourceVersion`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(pub u64);
 

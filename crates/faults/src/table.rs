@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::run::{Outcome, Plan, Verdict};
+use crate::run::{Plan, Trial, Verdict};
 
 /// The first two lines.
 pub fn head(subjects: &[&str]) -> String {
@@ -16,8 +16,9 @@ pub fn head(subjects: &[&str]) -> String {
     )
 }
 
-/// The line of a fault: for each client lists asked for, time blind, and what is wrong at the end, if anything.
-pub fn line(outcome: &Outcome, plan: &Plan) -> String {
+/// The line of a fault: for each client lists asked for, time blind, and what is wrong at the end, if
+/// anything.
+pub fn line(outcome: &Trial, plan: &Plan) -> String {
     let row = outcome.fault.row();
     let cells: Vec<String> = outcome.of.iter().map(|verdict| format!(" {} |", cell(verdict, plan))).collect();
     let needed = row.needed * plan.informers as u64;
@@ -48,7 +49,7 @@ fn seconds(time: Duration) -> String {
 mod tests {
     use super::*;
     use crate::fault::Fault;
-    use crate::proxy::Tally;
+    use crate::proxy::RequestCounts;
 
     #[test]
     fn a_line_has_a_cell_for_each_client() {
@@ -61,9 +62,9 @@ mod tests {
             equal_max: Duration::from_secs(10),
         };
         let good = Verdict { blind: Some(Duration::from_millis(5_230)), equal: true, ..Verdict::default() };
-        let asked = Tally { lists: 50, watch_lists: 60, watches: 7, ..Tally::default() };
+        let asked = RequestCounts { lists: 50, watch_lists: 60, watches: 7, ..RequestCounts::default() };
         let bad = Verdict { asked, ..Verdict::default() };
-        let outcome = Outcome { fault: Fault::Expired, lasted: Duration::from_secs(5), of: vec![good, bad] };
+        let outcome = Trial { fault: Fault::Expired, lasted: Duration::from_secs(5), of: vec![good, bad] };
         assert_eq!(
             format!("{}\n{}", head(&["a", "b"]), line(&outcome, &plan)),
             "| fault | lasts | lists needed | a | b |\n|---|---|---|---|---|\n\

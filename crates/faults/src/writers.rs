@@ -1,7 +1,8 @@
 //! Those who write past the proxies while informers watch: a steady churn, and what is true.
 //!
-//! In: a client's configuration of the server itself. Out: namespaces with objects, writes at a rate, and the server's own list. Owner
-//! of a thread while the churn lasts. Never: a write that counts before it is acknowledged.
+//! In: a client's configuration of the server itself. Out: namespaces with objects, writes at a rate, and the
+//! server's own list. Owner of a thread while the churn lasts. Never: a write that counts before it is
+//! acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

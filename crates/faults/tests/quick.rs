@@ -1,6 +1,7 @@
 //! A few faults between kube-rs and ours: that the proxy, the clients, the writers and the count go together.
 //!
-//! In: a server in this process. Out: a verdict for each client. Never: Go, or another server; those are for `forebay-faults`.
+//! In: a server in this process. Out: a verdict for each client. Never: Go, or another server; those are for
+//! `forebay-faults`.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The command line: which command, and what it prints where.
 //!
-//! Stdout gets what was asked for, stderr the log and errors. The exit code is 0, 1 for what failed, 2 for what was
-//! typed wrong.
+//! Stdout gets what was asked for, stderr the log and errors. The exit code is 0, 1 for what failed, 2 for
+//! what was typed wrong.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ use crate::flags::options::{Given, Known};
 use crate::flags::{argv, help, nearest};
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
-use crate::version::{Format, Version};
-use crate::{completion, envtest, logging, migrate, snapshot};
+use crate::version::{Format, VersionOutput};
+use crate::{completion, envtest, logging, migrate, snapshot, top};
 
 /// Runs the command of this process, or the program that its name says.
 pub fn main() -> ExitCode {
@@ -46,7 +46,8 @@ pub fn main() -> ExitCode {
 const VERSION: &[Known] =
     &[Known { name: "output", short: Some("o"), value: "FORMAT", text: "json or yaml" }];
 
-const COMMANDS: [&str; 7] = ["serve", "snapshot", "migrate", "envtest", "version", "completion", "help"];
+const COMMANDS: [&str; 8] =
+    ["serve", "top", "snapshot", "migrate", "envtest", "version", "completion", "help"];
 
 fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
     let Some(command) = arguments.next() else {
@@ -56,6 +57,7 @@ fn run(mut arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     };
     let (known, small): (&'static [Known], Small) = match command.to_str() {
         Some("serve") => return serve_command(arguments, out),
+        Some("top") => return top::run(arguments, out),
         Some("snapshot") => return snapshot::run(arguments, out),
         Some("migrate") => return migrate::run(arguments, out),
         Some("envtest") => (&[], print_envtest),
@@ -116,7 +118,7 @@ fn version(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
         return Err(unexpected(argument));
     }
     let format = given.value("output").map_or(Ok(Format::Text), str::parse);
-    let version = Version(format.map_err(Error::Usage)?);
+    let version = VersionOutput(format.map_err(Error::Usage)?);
     Ok(write!(out, "{version}")?)
 }
 
@@ -131,6 +133,7 @@ fn complete(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
 fn print_help(given: &Given, out: &mut dyn Write) -> Result<(), Error> {
     let text = match given.rest.first().map(String::as_str) {
         Some("serve") => help::serve(),
+        Some("top") => top::help(),
         Some("snapshot") => snapshot::help(),
         Some("migrate") => migrate::help(),
         _ => help::COMMANDS.to_owned(),
@@ -181,6 +184,7 @@ mod tests {
         }
         assert_eq!(output("snapshot save --help"), output("help snapshot"));
         assert_eq!(output("migrate --help"), output("help migrate"));
+        assert_eq!(output("top --help"), output("help top"));
         assert!(output("completion bash").contains("_forebay"));
         assert!(output("envtest /some/dir").contains("export KUBEBUILDER_ASSETS='/some/dir'\n"));
     }
@@ -210,6 +214,10 @@ mod tests {
                 "snapshot restore f --bump-revision=-1",
                 "2: invalid argument \"-1\" for --bump-revision: not a number",
             ),
+            ("top now", "2: unexpected argument: now"),
+            ("top --sort=name", "2: --sort must be one of cpu, bytes, held, watches, lists"),
+            ("top --window 5m", "2: --window must be '1m', '10m' or 'all'"),
+            ("top -o yaml", "2: --output must be 'table' or 'json'"),
             ("migrate now", "2: unexpected argument: now"),
             (
                 "migrate --to-etcd-servers=http://a",
@@ -241,6 +249,7 @@ mod tests {
 
             Commands:
               serve        Run the API server
+              top          Show who uses a server, and why there are lists, live in the terminal
               snapshot     Save the store to a file, look at such a file, or make a store of it
               migrate      Move all objects from a data directory into etcd, or back
               envtest      Print how to run controller-runtime's envtest on it

@@ -10,9 +10,9 @@ use clap_complete::Shell;
 
 use crate::error::Error;
 use crate::flags::options::Known;
-use crate::flags::spec::{Flag, Kind};
+use crate::flags::spec::{Flag, FlagType};
 use crate::flags::{nearest, table};
-use crate::{migrate, snapshot};
+use crate::{migrate, snapshot, top};
 
 const SHELLS: [(&str, Shell); 5] = [
     ("bash", Shell::Bash),
@@ -59,6 +59,10 @@ fn command() -> Command {
             Command::new("migrate").about("Move all objects from a data directory into etcd, or back"),
             migrate::KNOWN,
         ))
+        .subcommand(with_options(
+            Command::new("top").about("Show who uses a server, live in the terminal"),
+            top::KNOWN,
+        ))
         .subcommand(Command::new("version").about("Print the version").arg(output))
         .subcommand(Command::new("completion").about("Print a completion script").arg(shell))
 }
@@ -96,7 +100,7 @@ fn argument(flag: &'static Flag) -> Arg {
     }
     let Some(help) = flag.help() else { return argument };
     argument = argument.help(help.text);
-    if flag.kind == Kind::Bool {
+    if flag.kind == FlagType::Bool {
         return argument.action(ArgAction::SetTrue);
     }
     argument.value_name(help.value).value_hint(hint(help.value))

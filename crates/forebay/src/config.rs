@@ -1,7 +1,7 @@
 //! What was decided: the typed configuration of `forebay serve`, made from what was typed.
 //!
-//! What was typed and the facts about the machine go in; [`ServeConfig`] or the first error comes out. Reads no
-//! files: what the named files hold is [`crate::prepare`]'s.
+//! What was typed and the facts about the machine go in; [`ServeConfig`] or the first error comes out. Reads
+//! no files: what the named files hold is [`crate::prepare`]'s.
 
 mod admission;
 mod authorization;
@@ -46,6 +46,8 @@ pub struct ServeConfig {
     pub controllers: Selection,
     pub limits: Limits,
     pub admission: Admission,
+    /// What its plugins are told.
+    pub admission_file: Option<PathBuf>,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
     pub service_node_ports: PortRange,
@@ -140,6 +142,7 @@ pub struct ServiceAccounts {
 pub struct Limits {
     pub request_timeout: Duration,
     pub min_request_timeout: Duration,
+    pub priority_and_fairness: bool,
     /// `None`: no limit.
     pub max_requests_inflight: Option<u32>,
     /// `None`: no limit.

@@ -1,4 +1,5 @@
-//! CSV as Go's `encoding/csv` reads it: comma, double quotes, quotes doubled inside, any number of fields a record.
+//! CSV as Go's `encoding/csv` reads it: comma, double quotes, quotes doubled inside, any number of fields a
+//! record.
 //!
 //! Text in, records with the line they begin on out. Empty lines are no records.
 

@@ -2,8 +2,14 @@
 //!
 //! [`Prepared`] in, the edge's own configuration out. Never: decides anything.
 
-use forebay_documents::version::Version;
-use forebay_endpoints::config::{Anonymous, Authorization, Config, Http2, Memory, ServiceAccounts, Tls};
+use std::sync::Arc;
+
+use forebay_api::Authorizer;
+use forebay_auth::Authorizers;
+use forebay_documents::version::VersionInfo;
+use forebay_endpoints::config::{
+    Anonymous, ApiServerConfig, Authorization, FlowControl, Http2, Memory, ServiceAccounts, Tls,
+};
 
 use crate::config::{self, MemoryLimit};
 use crate::memory::{self, Limit};
@@ -25,11 +31,11 @@ fn memory(limit: MemoryLimit) -> Memory {
 }
 
 /// See the module's doc.
-pub(crate) fn config(prepared: &Prepared) -> Config {
+pub(crate) fn config(prepared: &Prepared) -> ApiServerConfig {
     let decided = &prepared.config;
     let (serving, limits) = (&decided.serving, &decided.limits);
     let accounts = &decided.authentication.service_accounts;
-    Config {
+    ApiServerConfig {
         listen: decided.listen(),
         tls: Tls {
             cert_chain: prepared.serving.cert.clone(),
@@ -56,12 +62,12 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
             config::Anonymous::HealthAndVersion => Anonymous::HealthAndVersion,
             config::Anonymous::Nothing => Anonymous::Nothing,
         },
-        authorization: match decided.authorization_mode {
-            config::AuthorizationMode::AlwaysAllow => Authorization::AlwaysAllow,
-            config::AuthorizationMode::AlwaysDeny => Authorization::AlwaysDeny,
-            config::AuthorizationMode::Rbac => Authorization::SystemMastersOnly,
-        },
+        authorization: authorization(decided),
         request_timeout: limits.request_timeout,
+        flow_control: match limits.priority_and_fairness {
+            true => FlowControl::PriorityAndFairness,
+            false => FlowControl::MaxInFlight,
+        },
         max_requests_inflight: limits.max_requests_inflight.map(|max| max as usize),
         max_mutating_requests_inflight: limits.max_mutating_requests_inflight.map(|max| max as usize),
         http2_max_streams: serving.http2_max_streams_per_connection,
@@ -70,7 +76,7 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
         watch_termination_grace: serving.watch_termination_grace,
         memory: memory(limits.memory),
         external_address: serving.external_hostname.clone(),
-        version: Version {
+        version: VersionInfo {
             kubernetes: KUBERNETES_VERSION.to_string(),
             forebay: VERSION.to_string(),
             git_commit: String::new(),
@@ -78,4 +84,17 @@ pub(crate) fn config(prepared: &Prepared) -> Config {
             platform: version::platform(),
         },
     }
+}
+
+fn authorization(decided: &config::ServeConfig) -> Authorization {
+    match decided.authorization_mode {
+        config::AuthorizationMode::AlwaysAllow => Authorization::AlwaysAllow,
+        config::AuthorizationMode::AlwaysDeny => Authorization::AlwaysDeny,
+        config::AuthorizationMode::Rbac => Authorization::SystemMastersOnly,
+    }
+}
+
+/// Who is asked when a policy asks what somebody may: what requests are let in by.
+pub(crate) fn authorizer(decided: &config::ServeConfig) -> Arc<dyn Authorizer> {
+    Arc::new(Authorizers::of(authorization(decided)))
 }

@@ -1,7 +1,8 @@
-//! envtest of controller-runtime: the names under which it starts programs, and what to type before the tests.
+//! envtest of controller-runtime: the names under which it starts programs, and what to type before the
+//! tests.
 //!
-//! The name that this process was started by goes in; which program it is to be comes out. The programs are in
-//! [`apiserver`] and [`etcd`]. Never: writes a link itself.
+//! The name that this process was started by goes in; which program it is to be comes out. The programs are
+//! in [`apiserver`] and [`etcd`]. Never: writes a link itself.
 
 pub mod apiserver;
 pub mod etcd;

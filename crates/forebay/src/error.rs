@@ -42,8 +42,14 @@ pub enum Error {
     /// A file of certificates or keys cannot be used; nothing was changed.
     #[error(transparent)]
     Pki(#[from] forebay_pki::Error),
+    /// What admission plugins are told cannot be used.
+    #[error("admission configuration {}: {reason}", path.display())]
+    AdmissionFile { path: PathBuf, reason: String },
     #[error("token file {}: line {line}: {reason}", path.display())]
     TokenFile { path: PathBuf, line: u64, reason: String },
+    /// A server does not say who uses it.
+    #[error(transparent)]
+    Top(#[from] forebay_top::TopError),
     #[error("{0}")]
     Serve(String),
     #[error("write to standard output")]
@@ -64,7 +70,9 @@ impl Error {
             | Self::File { .. }
             | Self::Migrate(_)
             | Self::Pki(_)
+            | Self::AdmissionFile { .. }
             | Self::TokenFile { .. }
+            | Self::Top(_)
             | Self::Serve(_)
             | Self::Output(_) => 1,
         }

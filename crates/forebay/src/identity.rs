@@ -1,9 +1,11 @@
-//! The files that say who this server is and whom it knows, followed while it runs: its certificate and key, the authorities of
-//! client certificates, the token file, the keys of service accounts' tokens; those that were given and those that were made.
+//! The files that say who this server is and whom it knows, followed while it runs: its certificate and key,
+//! the authorities of client certificates, the token file, the keys of service accounts' tokens; those that
+//! were given and those that were made.
 //!
-//! In: files, looked at every [`LOOK_EVERY`]. Out: what they hold now, handed to the server that runs, each of the four parts
-//! whole or not at all: a part that is being written, or whose files do not belong together, stays what it was, which the log
-//! says once and a metric as long as it is so (ADR 46). Never: makes or renews a file but the administrator's kubeconfig.
+//! In: files, looked at every [`LOOK_EVERY`]. Out: what they hold now, handed to the server that runs, each
+//! of the four parts whole or not at all: a part that is being written, or whose files do not belong
+//! together, stays what it was, which the log says once and a metric as long as it is so (ADR 46). Never:
+//! makes or renews a file but the administrator's kubeconfig.
 //!
 //! Owner: one task.
 
@@ -27,12 +29,12 @@ use crate::token_key_files;
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::{self as pki, KeyPairPem};
 
-/// How often the files are looked at: a dozen calls of stat, 20 us or so. Who takes a certificate or a token away waits for
-/// that; kube-apiserver looks once in a minute.
+/// How often the files are looked at: a dozen calls of stat, 20 us or so. Who takes a certificate or a token
+/// away waits for that; kube-apiserver looks once in a minute.
 pub const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// What has changed is taken once it was the same for so long: who writes a file in pieces, or a certificate and then its key, is
-/// through by then.
+/// What has changed is taken once it was the same for so long: who writes a file in pieces, or a certificate
+/// and then its key, is through by then.
 pub const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
 /// See the module's doc.
@@ -243,7 +245,8 @@ impl Files {
         }
     }
 
-    /// Publishes the authorities, if they are not yet; what does not succeed is tried again with the next look.
+    /// Publishes the authorities, if they are not yet; what does not succeed is tried again with the next
+    /// look.
     async fn publish(&mut self, server: &Replacing) {
         let Some(client_ca) = &self.unpublished else { return };
         match server.publish_client_authorities(client_ca).await {
@@ -257,7 +260,8 @@ impl Followed {
     /// What the files hold, once it has changed and settled: read twice, and the same.
     fn look(&mut self, read: impl FnOnce(IdentityPart) -> (Held, Vec<String>)) -> Option<Settled> {
         let stamps: Vec<_> = self.paths.iter().map(Stamp::of).collect();
-        // What is written within the same moment of the disk's clock may have the same stamp: they are read once more.
+        // What is written within the same moment of the disk's clock may have the same stamp: they are read
+        // once more.
         self.reads = if stamps == self.stamps { self.reads.saturating_add(1) } else { 1 };
         self.stamps = stamps;
         if self.reads > 2 && self.changed.is_none() && self.refused.is_none() {

@@ -1,8 +1,9 @@
 //! The binary's parts: configuration, certificates, wiring, commands.
 //!
-//! What was typed ([`flags`]) becomes what was decided ([`config`]), then what is needed to serve ([`prepare`]), then a
-//! [`server`], which [`serve`] runs. No part goes back to an earlier one.
+//! What was typed ([`flags`]) becomes what was decided ([`config`]), then what is needed to serve
+//! ([`prepare`]), then a [`server`], which [`serve`] runs. No part goes back to an earlier one.
 
+pub mod admission_files;
 pub mod auth_files;
 pub mod cli;
 mod completion;
@@ -25,4 +26,5 @@ pub mod server;
 mod snapshot;
 pub mod store;
 mod token_key_files;
+mod top;
 pub mod version;

@@ -1,7 +1,7 @@
 //! The log: on stderr, one line an event, for people first.
 //!
-//! `-v` chooses how much, as in Kubernetes: 0 to 3 what an operator wants, 4 and 5 what happens to requests, 6 and
-//! more what happens inside; from 8 on, other crates too.
+//! `-v` chooses how much, as in Kubernetes: 0 to 3 what an operator wants, 4 and 5 what happens to requests,
+//! 6 and more what happens inside; from 8 on, other crates too.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};

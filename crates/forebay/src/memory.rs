@@ -6,8 +6,8 @@ mod limit;
 
 pub use limit::{Limit, detect};
 
-/// What counts against the limit, in bytes: what is resident. A control group counts the page cache too, which the kernel
-/// takes back, and what it holds in sockets, which the limits of connections bound.
+/// What counts against the limit, in bytes: what is resident. A control group counts the page cache too,
+/// which the kernel takes back, and what it holds in sockets, which the limits of connections bound.
 #[cfg(target_os = "linux")]
 pub fn used() -> Option<u64> {
     use std::fs::File;
@@ -36,8 +36,8 @@ pub fn used() -> Option<u64> {
 
 /// Keeps the process to small pages.
 ///
-/// The allocator asks for huge ones, so that a heap of 3 MiB holds 19: measured after a start on an empty directory,
-/// 30 MiB resident against 13.6. A kernel that does not know the switch is left alone.
+/// The allocator asks for huge ones, so that a heap of 3 MiB holds 19: measured after a start on an empty
+/// directory, 30 MiB resident against 13.6. A kernel that does not know the switch is left alone.
 pub fn keep_to_small_pages() {
     #[cfg(target_os = "linux")]
     let _unknown_to_the_kernel = rustix::thread::disable_transparent_huge_pages(true);

@@ -1,8 +1,9 @@
-//! `forebay migrate`: a state out of a data directory or a snapshot into etcd, or out of etcd into a data directory.
+//! `forebay migrate`: a state out of a data directory or a snapshot into etcd, or out of etcd into a data
+//! directory.
 //!
-//! In: what was typed. Out: the same keys and values on the other side, as a server there keeps them; what was left out, by
-//! key; a digest of both sides. The source is only read. Clients are told to list again: no number of before means anything
-//! else afterwards (ADR 35).
+//! In: what was typed. Out: the same keys and values on the other side, as a server there keeps them; what
+//! was left out, by key; a digest of both sides. The source is only read. Clients are told to list again: no
+//! number of before means anything else afterwards (ADR 35).
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use forebay_etcd::Etcd;
 use forebay_etcd_codec::AsKubernetes;
-use forebay_migrate::{Existing, Manner, Place, Strictness};
+use forebay_migrate::{Existing, Location, Manner, Strictness};
 use forebay_rt::{Clock, Tasks};
 
 use crate::config::{EtcdConfig, Host, ServeConfig};
@@ -47,7 +48,7 @@ const REACH_WAIT: Duration = Duration::from_secs(20);
 
 /// What is to be moved where.
 enum Way {
-    Into { source: Place, etcd: EtcdConfig },
+    Into { source: Location, etcd: EtcdConfig },
     OutOf { etcd: EtcdConfig, data_dir: PathBuf },
 }
 
@@ -106,8 +107,8 @@ Flags:
 
 fn decide(given: &Given) -> Result<(Way, Manner), Error> {
     let source = match (given.path("from-data-dir"), given.path("from-snapshot")) {
-        (Some(dir), None) => Some(Place::DataDir(dir)),
-        (None, Some(file)) => Some(Place::Snapshot(file)),
+        (Some(dir), None) => Some(Location::DataDir(dir)),
+        (None, Some(file)) => Some(Location::Snapshot(file)),
         (None, None) => None,
         (Some(_), Some(_)) => {
             return Err(Error::Usage("one of --from-data-dir and --from-snapshot".to_owned()));
@@ -153,7 +154,7 @@ fn etcd(given: &Given, urls: &str) -> Result<(EtcdConfig, String), Error> {
 }
 
 async fn open(etcd: &EtcdConfig, prefix: &str, clock: &Clock, tasks: &Tasks) -> Result<Arc<Etcd>, Error> {
-    let options = forebay_etcd::Options {
+    let options = forebay_etcd::StorageConfig {
         endpoints: etcd.endpoints.clone(),
         tls: prepare::etcd_tls(etcd)?,
         codec: Arc::new(AsKubernetes::new(prefix)),

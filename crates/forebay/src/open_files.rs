@@ -1,8 +1,8 @@
 //! How many files the process may have open: each connection is one.
 //!
-//! In: the system's limits. Out: the soft one raised to the hard one, which is what that is for: the soft one is low for
-//! the sake of programs that use `select`; and how many of them connections may take. Never: a server that does not start
-//! because of it, or that has no file left for its store.
+//! In: the system's limits. Out: the soft one raised to the hard one, which is what that is for: the soft one
+//! is low for the sake of programs that use `select`; and how many of them connections may take. Never: a
+//! server that does not start because of it, or that has no file left for its store.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

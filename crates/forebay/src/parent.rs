@@ -1,8 +1,8 @@
 //! The process that started this one, and its end: a server of a test must not outlive the test.
 //!
-//! The kernel tells who the parent is, and gives a process whose parent is gone another one. That is asked for again and
-//! again, which is the same on every system; Linux's signal on a parent's death comes already when the thread that forked
-//! ends, and tests are started from threads.
+//! The kernel tells who the parent is, and gives a process whose parent is gone another one. That is asked
+//! for again and again, which is the same on every system; Linux's signal on a parent's death comes already
+//! when the thread that forked ends, and tests are started from threads.
 
 use std::time::Duration;
 

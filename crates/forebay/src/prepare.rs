@@ -10,6 +10,7 @@ use forebay_endpoints::config::{KeyError, TokenKeys, TokenUser};
 use forebay_etcd::{Reread, TlsFiles};
 use jiff::Timestamp;
 
+use crate::admission_files;
 use crate::auth_files;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
@@ -20,6 +21,7 @@ use forebay_pki::CertificateFiles;
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::private_files;
 use forebay_pki::{self as pki, KeyPairPem, Pki};
+use forebay_webhook_client::CredentialsOfPlugins;
 
 /// All that is needed to serve, apart from the store.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub struct Prepared {
     pub client_ca: String,
     pub token_users: Vec<TokenUser>,
     pub token_keys: TokenKeys,
+    /// Who it is to webhooks.
+    pub webhook_credentials: CredentialsOfPlugins,
     pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
     pub(crate) authority: String,
@@ -63,7 +67,8 @@ impl Prepared {
         Self::with(config, given, pki, made)
     }
 
-    /// The same for a server that keeps nothing: what the configuration names is read, and nothing is written.
+    /// The same for a server that keeps nothing: what the configuration names is read, and nothing is
+    /// written.
     ///
     /// # Errors
     /// As [`Prepared::new`].
@@ -86,6 +91,7 @@ impl Prepared {
             etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
+            webhook_credentials: given.webhook_credentials,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
             admin: pki.admin,
@@ -120,6 +126,7 @@ struct Given {
     token_users: Vec<TokenUser>,
     signing_key: Option<String>,
     token_keys: Vec<String>,
+    webhook_credentials: CredentialsOfPlugins,
 }
 
 impl Given {
@@ -141,6 +148,10 @@ impl Given {
             token_users: match &config.authentication.token_auth_file {
                 Some(path) => auth_files::read(path, warnings)?,
                 None => Vec::new(),
+            },
+            webhook_credentials: match &config.admission_file {
+                Some(path) => admission_files::read(path)?,
+                None => CredentialsOfPlugins::default(),
             },
             signing_key: accounts
                 .signing_key_file

@@ -1,4 +1,5 @@
-//! `forebay serve`, once everything it needs is prepared: the store is opened, and signals end what it serves.
+//! `forebay serve`, once everything it needs is prepared: the store is opened, and signals end what it
+//! serves.
 
 use std::io::Write;
 

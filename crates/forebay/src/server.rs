@@ -1,8 +1,8 @@
 //! A server put together and taken apart: store, registry and endpoints, in this order and back.
 //!
-//! In: an open store and what was [`Prepared`]. Out: a [`Server`] that listens, and then serves until it is told to
-//! stop. `forebay serve` and the test server of the crate `testing` are both made here, so that what one has the other
-//! has. Never: reads a flag, a file or a signal.
+//! In: an open store and what was [`Prepared`]. Out: a [`Server`] that listens, and then serves until it is
+//! told to stop. `forebay serve` and the test server of the crate `testing` are both made here, so that what
+//! one has the other has. Never: reads a flag, a file or a signal.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use forebay_controllers::RootCa;
 use forebay_documents::health::{Check, Endpoints};
-use forebay_endpoints::{Bound, Identity};
+use forebay_endpoints::{Backing, Bound, Identity, Neighbours};
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_webhook_client::WebhookClient;
+use forebay_webhooks::WebhookMetrics;
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 use crate::config::{Host, ServeConfig};
 use crate::edge;
@@ -34,11 +37,12 @@ pub struct Server {
     bound: Bound,
     registry: Registry,
     clock: Clock,
-    controllers: forebay_controllers::Config,
+    controllers: forebay_controllers::ControllerConfig,
     tasks: Tasks,
     /// Authorities of client certificates, PEM.
     client_ca: String,
     trusted: Trusted,
+    webhook_metrics: Arc<WebhookMetrics>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -53,7 +57,8 @@ pub struct Replacing {
 }
 
 impl Replacing {
-    /// Others are to trust `authority` from now on: where it is published is seen to as each place is looked at next.
+    /// Others are to trust `authority` from now on: where it is published is seen to as each place is looked
+    /// at next.
     pub fn trust(&self, authority: &str) {
         authority.clone_into(&mut self.trusted.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -100,6 +105,7 @@ impl Server {
         let (config, store) = (&prepared.config, store.into());
         let bound = Bound::listen(edge::config(prepared)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
+        let webhook_metrics = Arc::<WebhookMetrics>::default();
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
@@ -108,6 +114,9 @@ impl Server {
             identity: Some(identity(store.history(), &services)),
             services,
             admission: config.admission.clone(),
+            webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
+            webhook_metrics: webhook_metrics.clone(),
+            authorizer: edge::authorizer(config),
             history: store.history(),
             frame_lead_bytes: forebay_transport::limits::SHARED_LEAD_BYTES,
             ..Default::default()
@@ -115,7 +124,7 @@ impl Server {
         let registry =
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let trusted: Trusted = Arc::new(Mutex::new(prepared.authority().to_owned()));
-        let controllers = forebay_controllers::Config {
+        let controllers = forebay_controllers::ControllerConfig {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
         };
@@ -128,6 +137,7 @@ impl Server {
             tasks,
             client_ca: prepared.client_ca.clone(),
             trusted,
+            webhook_metrics,
         })
     }
 
@@ -150,7 +160,17 @@ impl Server {
     /// # Errors
     /// [`Error::Serve`]: the store cannot be served. What `ready` returned.
     pub async fn run(self, stop: &Stop, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let Server { store, bound, registry, clock, controllers, tasks, client_ca, trusted: _ } = self;
+        let Server {
+            store,
+            bound,
+            registry,
+            clock,
+            controllers,
+            tasks,
+            client_ca,
+            trusted: _,
+            webhook_metrics,
+        } = self;
         let served = async {
             tokio::select! {
                 started = start(&registry, &client_ca) => started?,
@@ -166,10 +186,14 @@ impl Server {
                 tokio::select! { () = registry.withdraw() => {}, () = clock.sleep(WITHDRAW_WAIT) => {} }
                 std::future::pending::<()>().await
             };
-            let (served, random, running) = (registry.clone(), Random::system(), tasks.clone());
+            let flow_control = forebay_controllers::follow_flow_control(&registry, &tasks);
+            let backing = Backing::new(Arc::new(registry.clone()), clock.clone(), Random::system());
+            let neighbours = neighbours(&registry);
+            let backing = Backing { flow_control, neighbours, webhooks: webhook_metrics, ..backing };
+            let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}
-                () = bound.serve(served, checks, random, running, stop.orderly.clone()) => {}
+                () = bound.serve(backing, checks, running, stop.orderly.clone()) => {}
                 () = stop.at_once.raised() => {}
             }
             Ok(())
@@ -181,6 +205,12 @@ impl Server {
         store.close();
         served
     }
+}
+
+/// The other servers of the store, where there may be any.
+fn neighbours(registry: &Registry) -> Option<Neighbours> {
+    let (own, says) = watch::channel(None);
+    (!registry.is_alone()).then(|| Neighbours { heard: registry.follow_neighbours(says), own })
 }
 
 /// What Services are given, and where the one called `kubernetes` leads to.
@@ -198,7 +228,8 @@ fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesCo
     }
 }
 
-/// What this server is called: by its host alone where nobody else can be on the store, else by where it is reached as well.
+/// What this server is called: by its host alone where nobody else can be on the store, else by where it is
+/// reached as well.
 fn identity(history: History, services: &ServicesConfig) -> forebay_registry::Identity {
     let hostname = Host::this().name.unwrap_or_else(|| "localhost".to_owned());
     let place = match history {
@@ -210,7 +241,8 @@ fn identity(history: History, services: &ServicesConfig) -> forebay_registry::Id
     forebay_registry::Identity::new(&hostname, place.as_deref())
 }
 
-/// The authorities of serving certificates that are published: this server's, and beside it, where others share the store, theirs.
+/// The authorities of serving certificates that are published: this server's, and beside it, where others
+/// share the store, theirs.
 fn root_ca(own: Trusted, history: History, registry: Registry) -> RootCa {
     let own = move || own.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match history {

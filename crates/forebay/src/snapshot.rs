@@ -1,7 +1,9 @@
-//! `forebay snapshot save|restore|status`: the embedded store out of a data directory into one file, and back.
+//! `forebay snapshot save|restore|status`: the embedded store out of a data directory into one file, and
+//! back.
 //!
-//! In: what was typed. Out: a file that is whole or not there, a store that is whole or not there, a summary on stdout.
-//! The file and the store are `embedded`'s (`docs/formats/snapshot.md`); here is where they come from and go to.
+//! In: what was typed. Out: a file that is whole or not there, a store that is whole or not there, a summary
+//! on stdout. The file and the store are `embedded`'s (`docs/formats/snapshot.md`); here is where they come
+//! from and go to.
 
 use std::ffi::OsString;
 use std::io::Write;

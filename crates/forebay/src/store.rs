@@ -23,7 +23,8 @@ const REACH_WAIT: Duration = Duration::from_secs(20);
 /// How often a cache is held against etcd, or up to half more: as kube-apiserver does it.
 const CHECK_EVERY: Duration = Duration::from_secs(5 * 60);
 
-/// After so long, something that a Service's address or port was claimed for is known to all servers, or never was.
+/// After so long, something that a Service's address or port was claimed for is known to all servers, or
+/// never was.
 const LEAK_GRACE: Duration = Duration::from_secs(180);
 
 /// See the module's doc. Cheap to clone.
@@ -52,7 +53,7 @@ impl Store {
             live::serve(&config.data_dir, engine.clone(), clock.clone(), tasks);
             return Ok(Store::Embedded(engine));
         };
-        let options = forebay_etcd::Options {
+        let options = forebay_etcd::StorageConfig {
             endpoints: etcd.endpoints.clone(),
             tls: prepared.etcd_tls.clone(),
             codec: Arc::new(AsKubernetes::new(&config.etcd_prefix)),

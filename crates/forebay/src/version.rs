@@ -30,9 +30,9 @@ impl FromStr for Format {
 
 /// The version in a format, with a line end.
 #[derive(Debug, Clone, Copy)]
-pub struct Version(pub Format);
+pub struct VersionOutput(pub Format);
 
-impl fmt::Display for Version {
+impl fmt::Display for VersionOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let platform = platform();
         match self.0 {
@@ -70,12 +70,13 @@ mod tests {
 
     #[test]
     fn every_format_says_the_same() {
-        let json: serde_json::Value = serde_json::from_str(&Version(Format::Json).to_string()).expect("JSON");
+        let json: serde_json::Value =
+            serde_json::from_str(&VersionOutput(Format::Json).to_string()).expect("JSON");
         let yaml: serde_json::Value =
-            serde_saphyr::from_str(&Version(Format::Yaml).to_string()).expect("YAML");
+            serde_saphyr::from_str(&VersionOutput(Format::Yaml).to_string()).expect("YAML");
         assert_eq!(json, yaml);
         assert_eq!(json["version"], VERSION);
-        let text = Version(Format::Text).to_string();
+        let text = VersionOutput(Format::Text).to_string();
         assert_eq!(text, format!("forebay {VERSION} (Kubernetes {KUBERNETES_VERSION}, {})\n", platform()));
     }
 }

@@ -1,5 +1,5 @@
-//! The controllers on the real binary: namespaces end, owners and owned go, each namespace has what it needs, and
-//! killing the server in between loses nothing.
+//! The controllers on the real binary: namespaces end, owners and owned go, each namespace has what it needs,
+//! and killing the server in between loses nothing.
 
 mod common;
 
@@ -175,7 +175,7 @@ async fn controllers_are_chosen_by_name() {
     let refused =
         Server::try_start(&scratch, &["--controllers=*,-job-controller"]).await.err().expect("unknown");
     assert_eq!(refused.code, Some(2));
-    let known = "namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller";
+    let known = "namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller, validatingadmissionpolicy-status-controller, resourcequota-controller, persistentvolumeclaim-protection-controller, persistentvolume-protection-controller, volumeattributesclass-protection-controller";
     assert!(
         refused.stderr.contains("\"job-controller\" is not a controller of this server"),
         "{}",
@@ -192,4 +192,49 @@ async fn controllers_are_chosen_by_name() {
     client.delete("/api/v1/namespaces/x").await.expect(200);
     let terminating = client.get("/api/v1/namespaces/x").await.expect(200);
     assert_eq!(terminating["status"]["phase"], "Terminating");
+}
+
+#[tokio::test]
+async fn the_status_of_a_policy_says_which_fields_there_are_not() {
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, ALL).await;
+    let client = server.admin().await;
+    define_widgets(&client).await;
+    let rule = |group: &str, version: &str, resource: &str| json!({ "apiGroups": [group], "apiVersions": [version], "operations": ["*"], "resources": [resource] });
+    let policy = |name: &str, rules: Value, validations: Value| {
+        json!({
+            "metadata": { "name": name },
+            "spec": { "matchConstraints": { "resourceRules": rules }, "validations": validations },
+        })
+    };
+    let rules = json!([rule("apps", "v1", "deployments"), rule("apps", "v1", "deployments/scale")]);
+    let validations = json!([
+        { "expression": "object.spec.replicas > 1 && object.spec.strategy.rollingUpdate.maxSurge == 1" },
+        { "expression": "object.spec.nope > 1", "messageExpression": "string(object.metadata.nope)" },
+    ]);
+    client.post(POLICIES, &policy("typed", rules, validations)).await.expect(201);
+    let is_checked = |found: Option<&Value>| {
+        found.is_some_and(|policy| policy["status"]["observedGeneration"] == policy["metadata"]["generation"])
+    };
+    until(&client, POLICIES, "typed", is_checked).await;
+    let warnings =
+        client.get(&format!("{POLICIES}/typed")).await.expect(200)["status"]["typeChecking"].clone();
+    let caret = |line: &str, at: usize| format!(" | {line}\n | {}^\n", ".".repeat(at));
+    let expected = json!({ "expressionWarnings": [
+        { "fieldRef": "spec.validations[1].expression", "warning": format!(
+            "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'nope'\n{}",
+            caret("object.spec.nope > 1", 11)) },
+        { "fieldRef": "spec.validations[1].messageExpression", "warning": format!(
+            "apps/v1, Kind=Deployment: ERROR: <input>:1:23: undefined field 'nope'\n{}",
+            caret("string(object.metadata.nope)", 22)) },
+    ] });
+    assert_eq!(warnings, expected);
+    let everything =
+        json!([{ "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"] }]);
+    let validations = json!([{ "expression": "object.spec.nope > 1" }]);
+    client.post(POLICIES, &policy("untyped", everything, validations)).await.expect(201);
+    until(&client, POLICIES, "untyped", is_checked).await;
+    let status = client.get(&format!("{POLICIES}/untyped")).await.expect(200)["status"].clone();
+    assert_eq!(status, json!({ "observedGeneration": 1, "typeChecking": {} }));
 }

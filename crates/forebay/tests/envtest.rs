@@ -1,7 +1,7 @@
 //! The binary under the names that envtest of controller-runtime starts, with the arguments that it gives.
 //!
-//! In: links to the binary, certificates as envtest makes them. Never: controller-runtime itself, which needs Go and is in
-//! the crate `clients`.
+//! In: links to the binary, certificates as envtest makes them. Never: controller-runtime itself, which needs
+//! Go and is in the crate `clients`.
 
 mod common;
 

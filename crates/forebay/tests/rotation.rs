@@ -1,5 +1,6 @@
-//! Certificates, authorities, tokens and keys that are replaced on disk while a server runs: real files, a server in this process,
-//! which looks at them when it is told to, and clients that were there before and that come later.
+//! Certificates, authorities, tokens and keys that are replaced on disk while a server runs: real files, a
+//! server in this process, which looks at them when it is told to, and clients that were there before and
+//! that come later.
 
 mod common;
 

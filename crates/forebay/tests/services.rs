@@ -1,4 +1,5 @@
-//! Services as clients meet them: the `kubernetes` Service, what a Service is given, and a server that is killed meanwhile.
+//! Services as clients meet them: the `kubernetes` Service, what a Service is given, and a server that is
+//! killed meanwhile.
 
 mod common;
 

@@ -66,8 +66,10 @@ async fn list(client: &Client) -> u64 {
 
 /// What the object looks like on the wire.
 fn shape(data: &str) -> String {
-    let metadata =
-        r#"{"name":"c","namespace":"default","uid":"UID","resourceVersion":"RV","creationTimestamp":"TIME"}"#;
+    let managed = r#"[{"manager":"unknown","operation":"Update","apiVersion":"v1","time":"TIME","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:k":{}}}}]"#;
+    let metadata = format!(
+        r#"{{"name":"c","namespace":"default","uid":"UID","resourceVersion":"RV","creationTimestamp":"TIME","managedFields":{managed}}}"#
+    );
     format!(
         "{{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{metadata},\"data\":{{\"k\":\"{data}\"}}}}\n"
     )

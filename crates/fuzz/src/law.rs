@@ -1,14 +1,15 @@
 //! What an input may cost, in memory and in steps: the law of `docs/robustness.md`, in numbers.
 //!
-//! In: an input's length, and a target at work on it. Out: nothing, or a panic that says by how much it is over. Counted are the
-//! bytes that this thread asks of the allocator, most at a time and in all, and what the target says of itself: how much it
-//! was charged for what it made ([`charged`]), and how many steps it took ([`stepped`]). Targets do more than a server does,
-//! they say again what they read and compare; the factors have room for that, and for nothing that grows faster.
+//! In: an input's length, and a target at work on it. Out: nothing, or a panic that says by how much it is
+//! over. Counted are the bytes that this thread asks of the allocator, most at a time and in all, and what
+//! the target says of itself: how much it was charged for what it made ([`charged`]), and how many steps it
+//! took ([`stepped`]). Targets do more than a server does, they say again what they read and compare; the
+//! factors have room for that, and for nothing that grows faster.
 
 use std::cell::Cell;
 
-/// Bytes that any input may take at a time, and those for each byte of it: the smallest object, `{"a":0}`, takes 704 for 7, and a
-/// target has several trees.
+/// Bytes that any input may take at a time, and those for each byte of it: the smallest object, `{"a":0}`,
+/// takes 704 for 7, and a target has several trees.
 pub const PEAK_FREE_BYTES: u64 = 512 << 10;
 pub const PEAK_BYTES_A_BYTE: u64 = 1 << 10;
 
@@ -37,7 +38,8 @@ pub fn stepped(steps: u64) {
     STEPS.set(STEPS.get() + steps);
 }
 
-/// What `work` gives, and the most bytes that it asked for at a time: what a target was charged is held against it.
+/// What `work` gives, and the most bytes that it asked for at a time: what a target was charged is held
+/// against it.
 pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let mut given = None;
     let cost = allocation_counter::measure(|| given = Some(work()));

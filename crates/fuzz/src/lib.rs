@@ -1,12 +1,13 @@
-//! Mutated inputs for parsers, as ordinary tests: each parser's crate has a test named `fuzz` that calls [`run`].
+//! Mutated inputs for parsers, as ordinary tests: each parser's crate has a test named `fuzz` that calls
+//! [`run`].
 //!
-//! In: inputs that are good, words that mean something in them, and what to do with an input. Out: nothing, or the panic
-//! of the check with the input that made it. What the check returns guides the search: an input with an answer that no
-//! other had is mutated further, so that the inputs work their way behind the first error. From the same seed come the
-//! same inputs.
+//! In: inputs that are good, words that mean something in them, and what to do with an input. Out: nothing,
+//! or the panic of the check with the input that made it. What the check returns guides the search: an input
+//! with an answer that no other had is mutated further, so that the inputs work their way behind the first
+//! error. From the same seed come the same inputs.
 //!
-//! What each input costs is held to a [law] as well: bytes asked of the allocator, at a time and in all, and steps, against the
-//! length of the input and what the target [says](charged) was charged for it.
+//! What each input costs is held to a [law] as well: bytes asked of the allocator, at a time and in all, and
+//! steps, against the length of the input and what the target [says](charged) was charged for it.
 //!
 //! `FOREBAY_FUZZ_INPUTS` is how many inputs each target gets (`cargo xtask fuzz` sets it for a long run),
 //! `FOREBAY_FUZZ_SEED` where they begin. Never: reads the clock.
@@ -43,8 +44,8 @@ pub struct Corpus<'a> {
 
 /// Gives `check` the inputs of `corpus`, and mutations of them.
 ///
-/// - `check`: panics when the input shows a fault; what it returns is the answer that guides the search: `Ok` or which
-///   error, and what else tells two ways through the parser apart.
+/// - `check`: panics when the input shows a fault; what it returns is the answer that guides the search: `Ok`
+///   or which error, and what else tells two ways through the parser apart.
 ///
 /// # Panics
 /// When `check` does; the input is printed before.

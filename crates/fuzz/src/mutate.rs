@@ -28,8 +28,8 @@ pub(crate) struct Mutator<'a> {
 }
 
 impl Mutator<'_> {
-    /// One of `kept`, changed in one to eight ways: a third of the time one of those that it began with, a third one of the last,
-    /// which have come furthest.
+    /// One of `kept`, changed in one to eight ways: a third of the time one of those that it began with, a
+    /// third one of the last, which have come furthest.
     ///
     /// - `given`: how many stand at the front that it began with.
     pub(crate) fn next(&self, kept: &[Vec<u8>], given: usize) -> Vec<u8> {

@@ -31,7 +31,8 @@ pub fn pod(name: &str, members: &str) -> String {
     )
 }
 
-/// A definition of `plural` in the group `hostile.dev` with `schema` as its schema and these further members of its version.
+/// A definition of `plural` in the group `hostile.dev` with `schema` as its schema and these further members
+/// of its version.
 pub fn definition(plural: &str, schema: &str, version: &str) -> String {
     let kind = kind_of(plural);
     let gap = if version.is_empty() { "" } else { "," };

@@ -1,7 +1,9 @@
-//! Somebody who means no harm, beside a row: reads a small object, asks `/livez`, and writes as a user without rights, each
-//! on a connection of its own, in a thread of its own: a hostile client that is busy does not delay it.
+//! Somebody who means no harm, beside a row: reads a small object, asks `/livez`, and writes as a user
+//! without rights, each on a connection of its own, in a thread of its own: a hostile client that is busy
+//! does not delay it.
 //!
-//! In: a server. Out: [`BystanderStats`]. The thread ends when the [`Bystander`] is asked to. Never: a failure passed over.
+//! In: a server. Out: [`BystanderStats`]. The thread ends when the [`Bystander`] is asked to. Never: a
+//! failure passed over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +19,7 @@ use super::request::REVIEWS;
 use super::stage::{self, WATCHED};
 use super::tls;
 use forebay_contenders::Error;
-use forebay_contenders::client::{Client, Protocol, Target};
+use forebay_contenders::client::{Client, Protocol, RestConfig};
 use forebay_contenders::load::percentile;
 
 /// Who is not answered by then is not answered.
@@ -73,13 +75,13 @@ impl BystanderStats {
 
 impl Bystander {
     /// Begins, and returns once it has been answered.
-    pub fn start(target: &Target, pace: Pace) -> Result<Bystander, Error> {
+    pub fn start(target: &RestConfig, pace: Pace) -> Result<Bystander, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let (told, ready) = std::sync::mpsc::sync_channel(3);
         let (target, until) = (target.clone(), stop.clone());
         // A certificate would come before the token: whoever writes has none.
         let tls = Arc::new(tls::showing(&target.tls, tls::HTTP1, None));
-        let without_rights = Target { tls, ..target.clone() };
+        let without_rights = RestConfig { tls, ..target.clone() };
         let thread = Builder::new()
             .name("bystander".into())
             .spawn(move || {
@@ -138,7 +140,7 @@ impl BystanderStats {
 
 /// One request after the other until it is told to stop; the first ones do not count.
 async fn stand(
-    target: &Target,
+    target: &RestConfig,
     kind: Kind,
     every: Duration,
     until: &AtomicBool,
@@ -176,7 +178,7 @@ async fn stand(
     one
 }
 
-async fn ask(client: &mut Option<Client>, target: &Target, kind: Kind) -> Result<(), Error> {
+async fn ask(client: &mut Option<Client>, target: &RestConfig, kind: Kind) -> Result<(), Error> {
     if client.is_none() {
         *client = Some(Client::connect(target, Protocol::Http1).await?);
     }

@@ -1,5 +1,5 @@
-//! How much a server grows, and what CPU it takes, while something is done to it: read every 10 ms by a thread of its own, and
-//! the kernel's own mark of the most there was.
+//! How much a server grows, and what CPU it takes, while something is done to it: read every 10 ms by a
+//! thread of its own, and the kernel's own mark of the most there was.
 //!
 //! In: processes. Out: [`Grown`]. Never: an error when a process dies: what it was at last is what there is.
 
@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use forebay_contenders::server::Server;
+use forebay_contenders::server::Instance;
 use forebay_contenders::{Error, proc};
 
 const EVERY: Duration = Duration::from_millis(10);
@@ -29,7 +29,7 @@ pub struct Grown {
 }
 
 impl Growth {
-    pub fn start(server: &Server) -> Result<Growth, Error> {
+    pub fn start(server: &Instance) -> Result<Growth, Error> {
         let pids: Vec<u32> = server.processes.iter().map(|process| process.pid()).collect();
         // Where the kernel's mark cannot be set back the readings have to do.
         let is_marked = pids.iter().all(|pid| proc::forget_peak(*pid));
@@ -64,7 +64,7 @@ impl Growth {
 }
 
 /// Bytes that all processes of `server` hold now.
-pub fn resident(server: &Server) -> Result<u64, Error> {
+pub fn resident(server: &Instance) -> Result<u64, Error> {
     server.processes.iter().map(|process| proc::resident(process.pid())).sum()
 }
 

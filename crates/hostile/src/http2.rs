@@ -1,18 +1,23 @@
 //! HTTP/2 by hand: frames as they are asked for, and what the server says to them.
 //!
-//! In: frames, wrong ones too. Out: a [`Tally`] of statuses, resets and ends. Header blocks are literals without a table, and the
-//! server is asked to keep none either, so that a status can be read without a decoder.
-//! Never: flow control by itself: what the server may send is what the row says.
+//! In: frames, wrong ones too. Out: a [`Tally`] of statuses, resets and ends. Header blocks are literals
+//! without a table, and the server is asked to keep none either, so that a status can be read without a
+//! decoder. Never: flow control by itself: what the server may send is what the row says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_contenders::Error;
+use forebay_contenders::client::RestConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::bodies::varint;
-use super::{Said, Tally};
+use super::{Said, Tally, tls};
 
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -114,6 +119,19 @@ pub fn stream(index: usize) -> u32 {
 }
 
 impl Http2Wire {
+    /// A connection that has begun well, by whoever `token` says.
+    pub async fn connect(target: &RestConfig, token: &'static str) -> Result<Http2Wire, Error> {
+        let lost = |why: std::io::Error| Error::Connection(why.to_string());
+        let tcp = TcpStream::connect(target.address).await.map_err(lost)?;
+        tcp.set_nodelay(true).map_err(lost)?;
+        let config = Arc::new(tls::speaking(&target.tls, tls::HTTP2));
+        let name = ServerName::IpAddress(target.address.ip().into());
+        let io = TlsConnector::from(config).connect(name, tcp).await.map_err(lost)?;
+        let mut wire = Http2Wire::silent(io, target.address.to_string(), Some(token));
+        wire.begin().await;
+        Ok(wire)
+    }
+
     /// A connection on which nothing was said yet.
     pub fn silent(io: TlsStream<TcpStream>, host: String, token: Option<&'static str>) -> Http2Wire {
         Http2Wire { io, host, token, ahead: Vec::new() }
@@ -136,8 +154,8 @@ impl Http2Wire {
         self.io.write_all(bytes).await.is_ok() && self.io.flush().await.is_ok()
     }
 
-    /// Writes what `bytes` says, so many times, unless the server takes no more within `patience`. Nothing is read meanwhile: what
-    /// the server answers is its own to hold.
+    /// Writes what `bytes` says, so many times, unless the server takes no more within `patience`. Nothing is
+    /// read meanwhile: what the server answers is its own to hold.
     pub async fn pour(
         &mut self,
         times: usize,

@@ -1,7 +1,7 @@
 //! What happened, held against the law.
 //!
-//! In: a row, and what it did. Out: what of it is against the row's law. Never: a time that is judged at size 10, where only
-//! the outcome is.
+//! In: a row, and what it did. Out: what of it is against the row's law. Never: a time that is judged at size
+//! 10, where only the outcome is.
 
 use super::law::{BYSTANDER, Growth, REFUSED_BYTES, SEAT_BYTES, SEATS_REST_BYTES, TAKEN_BYTES};
 use super::measure::Measure;

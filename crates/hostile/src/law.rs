@@ -1,6 +1,8 @@
-//! What may happen to our server, in numbers: the law of `docs/robustness.md`. The rival is measured by the same numbers.
+//! What may happen to our server, in numbers: the law of `docs/robustness.md`. The rival is measured by the
+//! same numbers.
 //!
-//! In: what a row says of itself. Out: a [`Law`], as data. Never: what happened; that is judged in `judgement.rs`.
+//! In: what a row says of itself. Out: a [`Law`], as data. Never: what happened; that is judged in
+//! `judgement.rs`.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! One row on one server, and a contest of all rows: servers are started as rows need them.
 //!
-//! In: a contender and rows. Out: a [`Measure`] each. Never: a row left out because one before it killed the server.
+//! In: a contender and rows. Out: a [`Measure`] each. Never: a row left out because one before it killed the
+//! server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use super::{Act, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, judgement};
 use forebay_contenders::Error;
 use forebay_contenders::contender::Contender;
 use forebay_contenders::lab::{FreshDir, Lab};
-use forebay_contenders::server::Server;
+use forebay_contenders::server::Instance;
 
 /// How long a row may take, and how long its server may work on what was left behind.
 const ROW_MAX: Duration = Duration::from_secs(60);
@@ -23,7 +24,8 @@ const QUIET_MAX: Duration = Duration::from_secs(30);
 /// A server whose processes take less than this in [`LOOK`] is quiet.
 const LOOK: Duration = Duration::from_millis(200);
 const QUIET_CPU: Duration = Duration::from_millis(60);
-/// A server that is ready so soon is started for each row. One that is not is kept until it has grown by so much.
+/// A server that is ready so soon is started for each row. One that is not is kept until it has grown by so
+/// much.
 const START_SOON: Duration = Duration::from_secs(2);
 const SPENT_BYTES: u64 = 128 << 20;
 /// Longest wait for the answer that shows that a server is still there.
@@ -60,7 +62,7 @@ pub struct Contest<'a> {
 
 #[derive(Debug)]
 struct Running {
-    server: Server,
+    server: Instance,
     memory: MemoryLimit,
     resident_at_first: u64,
     _dir: FreshDir,
@@ -72,7 +74,8 @@ impl<'a> Contest<'a> {
         Contest { lab, who, dose, running: None, idle: None }
     }
 
-    /// Tries `row`: at full size on a server of its own, unless starting one takes long; then on one that is nearly as it was.
+    /// Tries `row`: at full size on a server of its own, unless starting one takes long; then on one that is
+    /// nearly as it was.
     pub async fn run(&mut self, row: &Row) -> Result<Measure, Error> {
         let server = self.server(row).await?;
         let idle = self.idle(&server).await?;
@@ -201,7 +204,7 @@ async fn measure(
 }
 
 /// Waits until the server is done with what it was left with, as long as that is worth waiting for.
-async fn quiet(server: &Server) {
+async fn quiet(server: &Instance) {
     let start = Instant::now();
     while start.elapsed() < QUIET_MAX {
         let Ok(before) = server.cpus() else { return };
@@ -214,7 +217,7 @@ async fn quiet(server: &Server) {
 }
 
 /// Whether all processes are those that were started, and an administrator who comes now is let in.
-async fn is_there(server: &mut Server, stage: &Stage) -> bool {
+async fn is_there(server: &mut Instance, stage: &Stage) -> bool {
     let start = Instant::now();
     while server.is_alive() {
         let stage = stage.of(Who::Admin);

@@ -18,6 +18,9 @@ pub(crate) use forebay_contenders::Error;
 pub const REFUSED: &[u16] = &[400, 413, 422, 429];
 /// What costs little may be taken as well.
 pub const JUDGED: &[u16] = &[200, 201, 400, 413, 422, 429];
+/// As the two before, of a server-side apply, which a server may not know.
+pub const APPLY_REFUSED: &[u16] = &[400, 413, 415, 422, 429];
+pub const APPLY_JUDGED: &[u16] = &[200, 201, 400, 413, 415, 422, 429];
 /// Heads that are too long or malformed, or whose client has to be somebody.
 pub const HEADS: &[u16] = &[400, 401, 403, 404, 405, 414, 431];
 
@@ -42,6 +45,17 @@ pub async fn make_served(stage: &Stage, definition: String, plural: &str) -> Res
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Err(Error::Answer { what: format!("{plural} after 10 s"), answer: "not served".into() })
+}
+
+pub fn config_maps(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/configmaps")
+}
+
+/// Makes a namespace; the path of its ConfigMaps.
+pub async fn namespace_of(stage: &Stage, name: &str) -> Result<String, Error> {
+    let object = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
+    stage.make(Request::post("/api/v1/namespaces", JSON, object)).await?;
+    Ok(config_maps(name))
 }
 
 /// Sends a review whose body is `chunks`, of which nothing is checked.
@@ -98,8 +112,8 @@ pub async fn end_of(mut tcp: TcpStream, patience: Duration) -> Said {
     if tokio::time::timeout(patience, ended).await.is_ok() { Said::Closed } else { Said::Open }
 }
 
-/// Which of `all` the server ends within `full`, which is longer than its limit. At size 10 there is no time for that: those who
-/// would wait longer leave, which counts as closed.
+/// Which of `all` the server ends within `full`, which is longer than its limit. At size 10 there is no time
+/// for that: those who would wait longer leave, which counts as closed.
 pub async fn wait_for_ends(stage: &Stage, all: Vec<TcpStream>, full: Duration) -> Result<Tally, Error> {
     let mut waiting = JoinSet::new();
     for tcp in all {
@@ -113,7 +127,8 @@ pub async fn wait_for_ends(stage: &Stage, all: Vec<TcpStream>, full: Duration) -
     Ok(tally)
 }
 
-/// Shows a certificate of one's own with `further` ones behind it, and asks for something that is everybody's.
+/// Shows a certificate of one's own with `further` ones behind it, and asks for something that is
+/// everybody's.
 pub async fn show_chain(stage: &Stage, further: Vec<Vec<u8>>) -> Result<Tally, Error> {
     let chain = tls::own_chain(further.into_iter().map(Into::into).collect())?;
     let config = tls::showing(&stage.tls(tls::HTTP1), tls::HTTP1, Some(chain));

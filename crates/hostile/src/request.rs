@@ -9,6 +9,7 @@ pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub const JSON_PATCH: &str = "application/json-patch+json";
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
 pub const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 #[derive(Clone, Debug)]
 pub struct Request {

@@ -20,7 +20,7 @@ use super::request::Request;
 use super::wire::{Heard, Wire};
 use super::{Row, Said, Tally, Who, tls};
 use forebay_contenders::Error;
-use forebay_contenders::client::{Client, Protocol, Target};
+use forebay_contenders::client::{Client, Protocol, RestConfig};
 
 /// Tokens of two users without any right, one of whom is the bystander.
 pub const NOBODY: &str = "hostile-nobody";
@@ -54,7 +54,7 @@ pub fn write_tokens(file: &Path) -> Result<(), Error> {
 }
 
 /// Makes what all rows need on a new server.
-pub async fn furnish(target: &Target) -> Result<(), Error> {
+pub async fn furnish(target: &RestConfig) -> Result<(), Error> {
     let mut client = Client::connect(target, Protocol::Http1).await?;
     let named = |kind: &str, name: &str| {
         Bytes::from(format!(r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{{"name":"{name}"}}}}"#))
@@ -73,7 +73,7 @@ pub async fn furnish(target: &Target) -> Result<(), Error> {
 }
 
 impl Stage {
-    pub fn new(target: &Target, row: &Row, dose: Dose) -> Stage {
+    pub fn new(target: &RestConfig, row: &Row, dose: Dose) -> Stage {
         let may_stay = row.law.allows(Said::Open);
         Stage { address: target.address, dose, who: row.who, may_stay, admin: target.tls.clone() }
     }
@@ -96,7 +96,8 @@ impl Stage {
         }
     }
 
-    /// How long a server may take to end what has to be ended: longer than its limits, where there is time for that.
+    /// How long a server may take to end what has to be ended: longer than its limits, where there is time
+    /// for that.
     pub fn limit(&self, full: Duration) -> Duration {
         match self.dose {
             Dose::Full => full,

@@ -1,7 +1,8 @@
-//! Ways into TLS that a hostile client takes: no certificate, a chain of its own, an old version, and records of any type
-//! once the handshake is over.
+//! Ways into TLS that a hostile client takes: no certificate, a chain of its own, an old version, and records
+//! of any type once the handshake is over.
 //!
-//! In: a client's settings. Out: others, and [`Records`]. Never: a doubt about the server: who it is does not matter here.
+//! In: a client's settings. Out: others, and [`Records`]. Never: a doubt about the server: who it is does not
+//! matter here.
 
 use std::sync::Arc;
 

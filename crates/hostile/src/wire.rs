@@ -103,7 +103,8 @@ impl Wire {
         timeout(patience, self.hear()).await.unwrap_or_else(|_| Heard::none())
     }
 
-    /// All answers until the connection ends, or nothing comes: for `first` before there is an answer, for `then` after one.
+    /// All answers until the connection ends, or nothing comes: for `first` before there is an answer, for
+    /// `then` after one.
     pub async fn hear_all(&mut self, first: Duration, then: Duration) -> Tally {
         let mut tally = Tally::default();
         loop {

@@ -1,7 +1,7 @@
 //! A controller by `kube::runtime` on an informer: it copies `data.mode` of each ConfigMap to an annotation.
 //!
-//! `cargo run -p forebay-informer --example controller -- NAMESPACE COUNT`. In: a kubeconfig. Out: a line for each that it has
-//! changed, until there were COUNT. Never: two copies of the objects.
+//! `cargo run -p forebay-informer --example controller -- NAMESPACE COUNT`. In: a kubeconfig. Out: a line for
+//! each that it has changed, until there were COUNT. Never: two copies of the objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Failed> {
     let namespace = args.next().unwrap_or_else(|| "default".into());
     let count: usize = args.next().map_or(Ok(1), |count| count.parse())?;
     let config = kube::Config::infer().await?;
-    let connected = forebay_connector::connect(config, forebay_connector::Options::default())?;
+    let connected = forebay_connector::connect(config, forebay_connector::PoolOptions::default())?;
     let api = Api::<ConfigMap>::namespaced(connected.client.clone(), &namespace);
     let factory = Factory::new(connected, Options::default());
     let maps = factory.informer(&Watched::<ConfigMap>::all().namespace(&namespace))?;

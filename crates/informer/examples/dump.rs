@@ -1,7 +1,7 @@
 //! What a handler sees of any resource, line by line.
 //!
-//! `cargo run -p forebay-informer --example dump -- GROUP VERSION PLURAL KIND NAMESPACE COUNT`, the core group as `-`. In: a
-//! kubeconfig. Out: COUNT notices. Never: knows the kind.
+//! `cargo run -p forebay-informer --example dump -- GROUP VERSION PLURAL KIND NAMESPACE COUNT`, the core
+//! group as `-`. In: a kubeconfig. Out: COUNT notices. Never: knows the kind.
 
 use forebay_informer::{Factory, Handle, Notice, Options, Watched};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let group = if group == "-" { "" } else { group };
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
     let config = kube::Config::infer().await?;
-    let connected = forebay_connector::connect(config, forebay_connector::Options::default())?;
+    let connected = forebay_connector::connect(config, forebay_connector::PoolOptions::default())?;
     let factory = Factory::new(connected, Options::default());
     let objects = factory.informer(&Watched::<DynamicObject>::of(&resource).namespace(namespace))?;
     let mut events = objects.subscribe();

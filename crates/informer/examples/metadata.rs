@@ -1,7 +1,7 @@
 //! Who owns what: metadata alone is read, whatever else an object has.
 //!
-//! `cargo run -p forebay-informer --example metadata -- NAMESPACE`. In: a kubeconfig. Out: a line for each ConfigMap. Never: decodes a
-//! whole object.
+//! `cargo run -p forebay-informer --example metadata -- NAMESPACE`. In: a kubeconfig. Out: a line for each
+//! ConfigMap. Never: decodes a whole object.
 
 use forebay_informer::{Factory, Options, Watched};
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,6 +1,7 @@
 //! The ConfigMaps of a namespace by their mode, through an index, then the next change.
 //!
-//! `cargo run -p forebay-informer --example typed -- NAMESPACE`. In: a kubeconfig. Out: lines. Never: a list for what it knows.
+//! `cargo run -p forebay-informer --example typed -- NAMESPACE`. In: a kubeconfig. Out: lines. Never: a list
+//! for what it knows.
 
 use forebay_informer::{Factory, Notice, Options, Watched};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -9,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let namespace = std::env::args().nth(1).unwrap_or_else(|| "default".into());
     let config = kube::Config::infer().await?;
-    let connected = forebay_connector::connect(config, forebay_connector::Options::default())?;
+    let connected = forebay_connector::connect(config, forebay_connector::PoolOptions::default())?;
     let factory = Factory::new(connected, Options::default());
     let watched = Watched::<ConfigMap>::all().namespace(&namespace).index("data.mode");
     let maps = factory.informer(&watched)?;

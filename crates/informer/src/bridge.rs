@@ -1,8 +1,9 @@
 //! `kube::runtime` on top of an informer: its streams of events, and its `Controller`.
 //!
-//! In: a subscription. Out: `watcher::Event`s as kube's own watcher tells them, and a `Controller` over metadata. Never: a second copy
-//! of the objects: kube's store keeps decoded objects, so it is given metadata alone, and a reconciler reads the whole from the
-//! informer. A stream of whole `K`s into `kube::runtime::reflector` works too, and costs three to five times their JSON.
+//! In: a subscription. Out: `watcher::Event`s as kube's own watcher tells them, and a `Controller` over
+//! metadata. Never: a second copy of the objects: kube's store keeps decoded objects, so it is given metadata
+//! alone, and a reconciler reads the whole from the informer. A stream of whole `K`s into
+//! `kube::runtime::reflector` works too, and costs three to five times their JSON.
 
 use forebay_view::Handle;
 use futures_util::stream::{self, Stream};
@@ -23,8 +24,9 @@ struct Telling<K> {
 }
 
 impl<K: Send + Sync + 'static> Informer<K> {
-    /// What `kube::runtime::watcher` tells of the same objects, but that it never begins anew: one `Init`, and what differs after a
-    /// list is told as `Apply` and `Delete`. An object that is no `K` is an error, and the stream goes on.
+    /// What `kube::runtime::watcher` tells of the same objects, but that it never begins anew: one `Init`,
+    /// and what differs after a list is told as `Apply` and `Delete`. An object that is no `K` is an error,
+    /// and the stream goes on.
     pub fn events(&self) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
     where
         K: Clone + DeserializeOwned,
@@ -42,8 +44,8 @@ impl<K: Send + Sync + 'static> Informer<K> {
         tell(self.cast::<PartialObjectMeta<K>>().subscribe())
     }
 
-    /// A `Controller` of the informer's objects. Its store and its reconciler have their metadata; what else a reconciler needs it
-    /// reads from [`Informer::view`], where it is not held twice.
+    /// A `Controller` of the informer's objects. Its store and its reconciler have their metadata; what else
+    /// a reconciler needs it reads from [`Informer::view`], where it is not held twice.
     pub fn controller(&self) -> Controller<PartialObjectMeta<K>>
     where
         K: Resource<DynamicType = ()> + Clone + std::fmt::Debug,

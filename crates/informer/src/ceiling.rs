@@ -1,7 +1,7 @@
 //! How much an informer may hold, and what happens there.
 //!
-//! In: what each of its caches holds. Out: whether that is too much, all together. Owner: shared by the drivers of one informer. Never:
-//! does anything about it.
+//! In: what each of its caches holds. Out: whether that is too much, all together. Owner: shared by the
+//! drivers of one informer. Never: does anything about it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,32 +21,36 @@ use forebay_apimachinery::Revision;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtLimit {
     /// It lets go of all that it holds and says so: [`Error::OverLimit`](crate::Error::OverLimit) from reads,
-    /// [`Why::OverLimit`](crate::Why::OverLimit) in its health, [`Notice::LetGo`](crate::Notice::LetGo) to handlers, and it counts as not
-    /// synced. It tries again after a minute at first, and a quarter of an hour at last.
+    /// [`Why::OverLimit`](crate::Why::OverLimit) in its health, [`Notice::LetGo`](crate::Notice::LetGo) to
+    /// handlers, and it counts as not synced. It tries again after a minute at first, and a quarter of an
+    /// hour at last.
     Refuse,
-    /// It holds no more of an object than its metadata and what there is an index of, from then on and for as long as it lives: what it
-    /// holds already is cut down, without a list. Handles [say so](crate::Handle::is_partial). Where that is too much as well, it does as
-    /// for [`AtLimit::Refuse`].
+    /// It holds no more of an object than its metadata and what there is an index of, from then on and for as
+    /// long as it lives: what it holds already is cut down, without a list. Handles [say
+    /// so](crate::Handle::is_partial). Where that is too much as well, it does as for [`AtLimit::Refuse`].
     MetadataOnly,
-    /// It goes on serving everything: blocks of what is at rest are put into a file, from the first key on, until an eighth less than
-    /// `max_bytes` is held. What the file has does not count as held; keys, labels, indexes, and what does not get smaller by deflating,
-    /// stay in memory.
+    /// It goes on serving everything: blocks of what is at rest are put into a file, from the first key on,
+    /// until an eighth less than `max_bytes` is held. What the file has does not count as held; keys, labels,
+    /// indexes, and what does not get smaller by deflating, stay in memory.
     ///
-    /// What it costs: who reads an object that is there has its block read from the file and inflated, with its checksum, some
-    /// 100 us on the thread that asks, and longer where the disk has to be waited for; the last eight blocks stay in memory, as those of
-    /// any informer. Names, labels, indexes and selectors are looked at without the file.
+    /// What it costs: who reads an object that is there has its block read from the file and inflated, with
+    /// its checksum, some 100 us on the thread that asks, and longer where the disk has to be waited for; the
+    /// last eight blocks stay in memory, as those of any informer. Names, labels, indexes and selectors are
+    /// looked at without the file.
     ///
-    /// Where the file is full, or the disk does not take it, it does as for [`AtLimit::Refuse`]. Where bytes do not come back as they were
-    /// written, whoever asks for them gets an error ([`DecodeError`](forebay_view::DecodeError),
-    /// [`FieldError::Damaged`](forebay_view::FieldError), [`Damaged`](forebay_object::Damaged)), and the informer lets go of
-    /// all that it holds and lists again, into a new file: reads are [`Error::SpillLost`](crate::Error::SpillLost) meanwhile.
+    /// Where the file is full, or the disk does not take it, it does as for [`AtLimit::Refuse`]. Where bytes
+    /// do not come back as they were written, whoever asks for them gets an error
+    /// ([`DecodeError`](forebay_view::DecodeError), [`FieldError::Damaged`](forebay_view::FieldError),
+    /// [`Damaged`](forebay_object::Damaged)), and the informer lets go of all that it holds and lists again,
+    /// into a new file: reads are [`Error::SpillLost`](crate::Error::SpillLost) meanwhile.
     ///
     /// Unix alone: elsewhere it does as for [`AtLimit::Refuse`].
     Spill {
-        /// Where the file is: one that no other user can read, and that has no name. It is made if it is not there. Not in memory, as `/tmp`
-        /// often is.
+        /// Where the file is: one that no other user can read, and that has no name. It is made if it is not
+        /// there. Not in memory, as `/tmp` often is.
         dir: PathBuf,
-        /// How long the files of the informer may be, in bytes: one for each of its namespaces. They do not shrink before it lets go.
+        /// How long the files of the informer may be, in bytes: one for each of its namespaces. They do not
+        /// shrink before it lets go.
         max_bytes: u64,
     },
 }

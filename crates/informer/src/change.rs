@@ -50,7 +50,8 @@ pub(crate) fn change(
     Ok(Change { key, revision, value: Some(Bytes::from(value)) })
 }
 
-/// A value of which metadata stays, and what else `projection` keeps: as a server has it that is asked for metadata alone.
+/// A value of which metadata stays, and what else `projection` keeps: as a server has it that is asked for
+/// metadata alone.
 pub(crate) fn partial(value: &[u8]) -> Result<Vec<u8>, Unexpected> {
     let (mut text, mut out, mut passed) = (Reader::new(value), PARTIAL_HEAD.to_vec(), 0);
     text.begin(b'{')?;

@@ -1,8 +1,8 @@
 //! Does what the reflector decides: makes its requests, cuts their answers into objects, and tells the cache.
 //!
-//! In: a collection, a client. Out: [`Told`]s, in order; what became of it in [`Progress`]. Owner: the cache's task, which polls it,
-//! so that what the cache has no room for stays in the connection. Never: decides what to ask for, holds more than one object that is
-//! not whole and what was cut of one piece.
+//! In: a collection, a client. Out: [`Told`]s, in order; what became of it in [`Progress`]. Owner: the
+//! cache's task, which polls it, so that what the cache has no room for stays in the connection. Never:
+//! decides what to ask for, holds more than one object that is not whole and what was cut of one piece.
 
 mod answer;
 mod give_way;
@@ -16,7 +16,7 @@ use forebay_backend::{BoxFuture, Change, FeedError, GiveWay, Tell, Told};
 use forebay_client::reflector::{Effect, Fault, Input, Reflector, Refusal};
 use forebay_client::wire::{Frame, FrameKind, Inflate, Part, Runs, TypeMeta, decimal};
 use forebay_client::{Ask, Collection};
-use forebay_connector::fault_of;
+use forebay_connector::{Rank, WaitedFor, fault_of};
 use forebay_rt::{Alarm, Duration, Ear, Instant, Random};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, USER_AGENT};
 use http::{Request, Response};
@@ -25,7 +25,7 @@ use kube::client::Body;
 use crate::ceiling::Share;
 use crate::change::{Of, Stored};
 use crate::encoding::{Came, Frames, Items, Object, Spoken};
-use crate::limits;
+use crate::limits::{self, WOKEN_SPREAD};
 use crate::progress::Progress;
 use crate::refusal::{refusal, said};
 use crate::saved::{Loaded, Place};
@@ -139,9 +139,11 @@ impl Driver {
         let now = self.now();
         self.spans.comes(&input);
         let ends_answer = ends_answer(&input);
+        // Others have the same cause to ask now.
+        let ask_within = if let Input::ServerAnswers = input { WOKEN_SPREAD } else { Duration::ZERO };
         for effect in self.reflector.step(input, now) {
             match effect {
-                Effect::Ask(ask) => self.ask(ask),
+                Effect::Ask(ask) => self.ask(ask, ask_within),
                 Effect::HangUp => {
                     self.spans.over("left");
                     self.under_way = UnderWay::Nothing;
@@ -186,7 +188,7 @@ impl Driver {
         self.progress.fares(self.reflector.health(), self.began);
     }
 
-    fn ask(&mut self, ask: Ask) {
+    fn ask(&mut self, ask: Ask, within: Duration) {
         self.progress.asked(&ask);
         self.spans.asked(&ask);
         let request = Request::get(ask.target(&self.collection));
@@ -198,9 +200,15 @@ impl Driver {
             .header(USER_AGENT, &*self.way.user_agent)
             .body(Body::empty());
         let way = self.way.clone();
+        let (progress, is_state) = (self.progress.clone(), !matches!(ask, Ask::Watch { .. }));
+        let rank = move || Rank {
+            waited_for: if progress.is_awaited() { WaitedFor::Yes } else { WaitedFor::No },
+            is_state,
+            bytes: progress.held_bytes(),
+        };
         let request: BoxFuture<'static, Asked> = Box::pin(async move {
             let Ok(request) = request else { return Asked::Failed(Fault::Other) };
-            way.throttle.acquire().await;
+            way.throttle.acquire_within(within, rank).await;
             match way.client.send(request).await {
                 Ok(answer) if answer.status().is_success() => Asked::Answer(answer),
                 Ok(refused) => Asked::Refused(refusal(refused, &way).await),
@@ -216,7 +224,7 @@ impl Driver {
     /// Asks for the same in another form. The reflector need not know.
     fn ask_again(&mut self, ask: Ask) {
         self.spans.over("in another form");
-        self.ask(ask);
+        self.ask(ask, Duration::ZERO);
     }
 
     fn opened(&mut self, answer: Response<Body>, ask: Ask, told: &mut Vec<Told>) {

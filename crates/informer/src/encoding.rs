@@ -1,7 +1,8 @@
 //! JSON or protobuf: what is asked for, what came, and one form for both.
 //!
-//! In: what a factory is told, the heads of answers. Out: headers of requests, cutters for what came, changes whose values are JSON.
-//! Owner: a collection's driver. Never: asks again for protobuf what came as JSON or could not be kept whole.
+//! In: what a factory is told, the heads of answers. Out: headers of requests, cutters for what came, changes
+//! whose values are JSON. Owner: a collection's driver. Never: asks again for protobuf what came as JSON or
+//! could not be kept whole.
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
@@ -25,8 +26,8 @@ pub enum Encoding {
     Auto,
     /// As kept: least work for this program.
     Json,
-    /// Protobuf for kinds that this program knows, and JSON for the others, where a server has no protobuf, and where an object has a
-    /// field that this program does not know, which would be lost.
+    /// Protobuf for kinds that this program knows, and JSON for the others, where a server has no protobuf,
+    /// and where an object has a field that this program does not know, which would be lost.
     Protobuf,
 }
 
@@ -97,7 +98,8 @@ impl Spoken {
         }
         match self.transcoder {
             Some(_) => Came::Protobuf,
-            // A server that was told JSON alone is not asked a third time: it comes to grief as what cannot be read.
+            // A server that was told JSON alone is not asked a third time: it comes to grief as what cannot
+            // be read.
             None if self.is_json => Came::Json,
             None => {
                 self.is_json = true;
@@ -106,7 +108,8 @@ impl Spoken {
         }
     }
 
-    /// The change that an object is. `None` when it cannot be read; if it was a message, it comes as JSON when it is asked for again.
+    /// The change that an object is. `None` when it cannot be read; if it was a message, it comes as JSON
+    /// when it is asked for again.
     ///
     /// - `of`: the type of an object that says none.
     /// - `part`: whether it is to be marked as part of it.

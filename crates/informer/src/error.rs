@@ -16,10 +16,12 @@ pub enum Error {
     /// What was waited for did not come in time; [`Informer::health`](crate::Informer::health) may say why.
     #[error("revision {asked} was not seen in time; what is known is of {current}")]
     Late { asked: Revision, current: Revision },
-    /// What this program wrote of an object was not seen in time: its watch is behind, or the object does not match.
+    /// What this program wrote of an object was not seen in time: its watch is behind, or the object does not
+    /// match.
     #[error("what was written of {object} was not seen in time")]
     NotInSight { object: String },
-    /// Nothing is held, because what there is is more than the informer may hold; it is tried again some time.
+    /// Nothing is held, because what there is is more than the informer may hold; it is tried again some
+    /// time.
     #[error("{} bytes are more than the {} that may be held", over.held_bytes, over.max_bytes)]
     OverLimit { over: OverLimit },
     /// Nothing is held, because the file in which it was did not give back what was put there: see

@@ -1,6 +1,7 @@
 //! The informers of one server: one for each kind and selection, whoever asks for it.
 //!
-//! In: a client, what to watch. Out: [`Informer`]s. Owner: the program. Never: keeps an informer that nobody holds.
+//! In: a client, what to watch. Out: [`Informer`]s. Owner: the program. Never: keeps an informer that nobody
+//! holds.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -31,8 +32,8 @@ use crate::upstream::Upstream;
 use crate::watched::{Cut, Wanted, Watched};
 use crate::way::Way;
 
-/// An API server as a program reaches it: by any `kube::Client`, or by one of [`forebay_connector::connect`], which needs a
-/// connection for a hundred watches instead of one for each.
+/// An API server as a program reaches it: by any `kube::Client`, or by one of [`forebay_connector::connect`],
+/// which needs a connection for a hundred watches instead of one for each.
 #[derive(Clone)]
 pub struct Server {
     client: kube::Client,
@@ -52,10 +53,11 @@ pub struct Options {
     pub loose_bytes_max: usize,
     /// What a collection may hold of replaced objects, in bytes, for handlers that are behind.
     pub window_bytes_max: usize,
-    /// What an informer may hold, and what it does there, unless its [`Watched`] says otherwise; `None` is whatever there is.
+    /// What an informer may hold, and what it does there, unless its [`Watched`] says otherwise; `None` is
+    /// whatever there is.
     pub max_bytes: Option<(usize, AtLimit)>,
-    /// Where states are kept for the next start of the program, in files that only its user may read: Secrets are in them as well.
-    /// `None` keeps none.
+    /// Where states are kept for the next start of the program, in files that only its user may read: Secrets
+    /// are in them as well. `None` keeps none.
     pub state_dir: Option<PathBuf>,
     pub clock: Clock,
     /// For jitter.
@@ -136,8 +138,9 @@ impl Factory {
         }))
     }
 
-    /// The informer of `watched`: the one that there is already, or a new one, which begins at once. It lives for as long as
-    /// somebody holds it; the last one to let go of it has its state kept on disk, where states are. Must be called within a runtime.
+    /// The informer of `watched`: the one that there is already, or a new one, which begins at once. It lives
+    /// for as long as somebody holds it; the last one to let go of it has its state kept on disk, where
+    /// states are. Must be called within a runtime.
     ///
     /// # Errors
     /// [`Error::Path`] of an index.
@@ -195,8 +198,8 @@ impl Factory {
         informers.values().filter_map(Weak::upgrade).collect()
     }
 
-    /// Ends all informers and handlers, and waits for them, at most `wait`. What is to be kept on disk is written there before, also
-    /// of informers that nobody holds any more.
+    /// Ends all informers and handlers, and waits for them, at most `wait`. What is to be kept on disk is
+    /// written there before, also of informers that nobody holds any more.
     pub async fn stop(&self, wait: Duration) {
         for informer in self.held() {
             informer.save().await;

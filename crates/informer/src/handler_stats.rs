@@ -1,6 +1,7 @@
 //! How each handler of an informer fares.
 //!
-//! In: what a handler was given, and how it ended. Out: counts, by the handler's name. Never: holds a handler.
+//! In: what a handler was given, and how it ended. Out: counts, by the handler's name. Never: holds a
+//! handler.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,7 +1,7 @@
 //! A handler as a task of its own: one that is slow, never returns or panics hurts nobody else.
 //!
-//! In: a subscription, what to do with each notice. Out: [`Handling`], which tells how far it is and ends it. Never: two notices at a
-//! time, a notice twice.
+//! In: a subscription, what to do with each notice. Out: [`Handling`], which tells how far it is and ends it.
+//! Never: two notices at a time, a notice twice.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

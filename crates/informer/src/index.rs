@@ -1,8 +1,8 @@
 //! An index by a function of the objects, as client-go's `Indexer` has them.
 //!
-//! In: a function from an object to its values. Out: the objects with a value. It catches up when it is asked, so that an answer is of
-//! the state that the informer shows by then, and costs nothing while nobody asks. Never: decodes an object but as the function does,
-//! holds one: it has names and values.
+//! In: a function from an object to its values. Out: the objects with a value. It catches up when it is
+//! asked, so that an answer is of the state that the informer shows by then, and costs nothing while nobody
+//! asks. Never: decodes an object but as the function does, holds one: it has names and values.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -39,7 +39,8 @@ impl<K> Informer<K> {
 }
 
 impl<K> Index<K> {
-    /// The objects with `value`, by namespace and name. O(what has changed since the last call + what is found).
+    /// The objects with `value`, by namespace and name. O(what has changed since the last call + what is
+    /// found).
     pub fn get(&self, value: &str) -> Vec<Handle<K>> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.catch_up();

@@ -1,7 +1,7 @@
 //! One informer: what is there, what happens, and how it fares.
 //!
-//! In: what a cache shows. Out: [`View`]s, [`Subscription`]s. Owner: whoever holds it; the last to let go of it ends it. Never: changes
-//! an object.
+//! In: what a cache shows. Out: [`View`]s, [`Subscription`]s. Owner: whoever holds it; the last to let go of
+//! it ends it. Never: changes an object.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ impl<K> Informer<K> {
         Informer { shared, kind, of: PhantomData }
     }
 
-    /// The same informer, whose objects are read as another type: metadata alone, or what one part of a program knows of them.
+    /// The same informer, whose objects are read as another type: metadata alone, or what one part of a
+    /// program knows of them.
     pub fn cast<J>(&self) -> Informer<J> {
         Informer::new(self.shared.clone(), self.kind.clone())
     }
@@ -44,8 +45,10 @@ impl<K> Informer<K> {
     /// Waits until there is a whole state, however long that takes. Cancel-safe.
     ///
     /// # Errors
-    /// [`Error::OverLimit`] and [`Error::SpillLost`], after which another call may find it synced; [`Error::Stopped`].
+    /// [`Error::OverLimit`] and [`Error::SpillLost`], after which another call may find it synced;
+    /// [`Error::Stopped`].
     pub async fn synced(&self) -> Result<(), Error> {
+        let _awaits = self.shared.await_it();
         for part in &self.shared.parts {
             tokio::select! {
                 biased;
@@ -71,11 +74,12 @@ impl<K> Informer<K> {
         Ok(View::new(self.shared.clone(), self.kind.clone(), snapshots.collect::<Result<_, _>>()?))
     }
 
-    /// The same once everything up to `revision` is in it: of an answer to a write for instance, which is in sight as soon as its
-    /// event is. Waits at most [`limits::READ_WAIT`].
+    /// The same once everything up to `revision` is in it: of an answer to a write for instance, which is in
+    /// sight as soon as its event is. Waits at most [`limits::READ_WAIT`].
     ///
     /// # Errors
-    /// [`Error::Late`], [`Error::OverLimit`], [`Error::Stopped`]. A revision whose change does not match is in sight with the next change or bookmark.
+    /// [`Error::Late`], [`Error::OverLimit`], [`Error::Stopped`]. A revision whose change does not match is
+    /// in sight with the next change or bookmark.
     pub async fn wait_for(&self, revision: Revision) -> Result<View<K>, Error> {
         self.wait_until(revision, self.shared.clock.now() + limits::READ_WAIT).await
     }
@@ -85,6 +89,7 @@ impl<K> Informer<K> {
     /// # Errors
     /// As [`Informer::wait_for`].
     pub async fn wait_until(&self, revision: Revision, deadline: Instant) -> Result<View<K>, Error> {
+        let _awaits = self.shared.await_it();
         let mut snapshots = Vec::with_capacity(self.shared.parts.len());
         for part in &self.shared.parts {
             tokio::select! {
@@ -109,8 +114,8 @@ impl<K> Informer<K> {
         Subscription::new(self.shared.clone(), followers, self.kind.clone())
     }
 
-    /// How long ago something last came from the server: an object, a bookmark, an answer. `None` before anything did. A state is at
-    /// most so old, unless the server itself lags.
+    /// How long ago something last came from the server: an object, a bookmark, an answer. `None` before
+    /// anything did. A state is at most so old, unless the server itself lags.
     pub fn age(&self) -> Option<Duration> {
         let now = self.shared.clock.now();
         let heard = self.shared.parts.iter().map(|part| part.progress.health().last_heard_at);
@@ -131,13 +136,14 @@ impl<K> Informer<K> {
         self.shared.parts.iter().map(|part| (part.namespace.as_deref(), part.progress.stats())).collect()
     }
 
-    /// Whether it holds no more than metadata of an object, because the whole of them is more than it may hold: see
-    /// [`AtLimit::MetadataOnly`](crate::AtLimit::MetadataOnly).
+    /// Whether it holds no more than metadata of an object, because the whole of them is more than it may
+    /// hold: see [`AtLimit::MetadataOnly`](crate::AtLimit::MetadataOnly).
     pub fn is_partial(&self) -> bool {
         self.shared.parts.iter().any(|part| part.progress.is_partial())
     }
 
-    /// Bytes that it holds: objects at rest and in plain form, their keys and indexes, and what its window keeps for who is behind.
+    /// Bytes that it holds: objects at rest and in plain form, their keys and indexes, and what its window
+    /// keeps for who is behind.
     pub fn held_bytes(&self) -> usize {
         self.shared.parts.iter().map(Part::held_bytes).sum()
     }

@@ -1,16 +1,16 @@
-//! Informers for any Kubernetes API server: a collection's objects in this process, kept current, and lists asked for only where
-//! history is really gone.
+//! Informers for any Kubernetes API server: a collection's objects in this process, kept current, and lists
+//! asked for only where history is really gone.
 //!
-//! In: a `kube::Client`, and what to [watch](Watched). Out: [`Informer`]s: the state at a moment as a [`View`], what happens as a
-//! [`Subscription`], and how it fares. Data flows one way:
+//! In: a `kube::Client`, and what to [watch](Watched). Out: [`Informer`]s: the state at a moment as a
+//! [`View`], what happens as a [`Subscription`], and how it fares. Data flows one way:
 //!
 //! ```text
 //! API server ──► driver ──► watch cache ──► View: get, list, indexes
 //!               (reflector)            └──► subscriptions, each at its own pace
 //! ```
 //!
-//! Objects are kept as the bytes that came, compressed in blocks, and read as a type when somebody asks ([`Handle`]). Never: asks for
-//! `resourceVersion=0`, holds two states, waits for a handler.
+//! Objects are kept as the bytes that came, compressed in blocks, and read as a type when somebody asks
+//! ([`Handle`]). Never: asks for `resourceVersion=0`, holds two states, waits for a handler.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,7 @@
 //! Read your own writes: a read that waits until what this program wrote is in sight, and for nothing else.
 //!
-//! In: what the server answered to writes. Out: reads that show at least that. Owner: the informer. Never: waits for what others
-//! wrote; holds more than [`limits::WRITES_MAX`] writes that are not in sight.
+//! In: what the server answered to writes. Out: reads that show at least that. Owner: the informer. Never:
+//! waits for what others wrote; holds more than [`limits::WRITES_MAX`] writes that are not in sight.
 
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ impl<K> Informer<K> {
         }
     }
 
-    /// The objects, with all that was written through [`OwnWrites`] before the call. Waits at most [`limits::READ_WAIT`].
+    /// The objects, with all that was written through [`OwnWrites`] before the call. Waits at most
+    /// [`limits::READ_WAIT`].
     ///
     /// # Errors
     /// [`Error::NotInSight`], [`Error::Stopped`].

@@ -1,11 +1,11 @@
 //! What became of a collection's requests: counts, and how it fares now.
 //!
-//! In: what the driver does and sees. Out: [`Stats`], [`Health`]. Owner: shared by the driver, which writes, and whoever asks. Never:
-//! decides anything.
+//! In: what the driver does and sees. Out: [`Stats`], [`Health`]. Owner: shared by the driver, which writes,
+//! and whoever asks. Never: decides anything.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use forebay_backend::Change;
 use forebay_client::reflector::{self, Fault, ListReason, Report};
@@ -67,6 +67,8 @@ pub(crate) struct Progress {
     // At rest, also of a state that is still on its way.
     held: AtomicUsize,
     held_max: AtomicUsize,
+    // Handlers, and those who wait for a state.
+    awaited: AtomicUsize,
     // No more than metadata is held of an object.
     partial: AtomicBool,
     // Nothing is held, and why.
@@ -92,6 +94,27 @@ struct Rest {
     faults: BTreeMap<String, u64>,
     // With the moment that its times are counted from.
     health: Option<(reflector::Health, Instant)>,
+}
+
+/// Somebody waits for what comes of collections, until it is dropped.
+pub(crate) struct Awaiting(Vec<Arc<Progress>>);
+
+impl Awaiting {
+    pub(crate) fn new(collections: impl Iterator<Item = Arc<Progress>>) -> Awaiting {
+        let collections: Vec<_> = collections.collect();
+        collections.iter().for_each(|progress| {
+            progress.awaited.fetch_add(1, Ordering::Relaxed);
+        });
+        Awaiting(collections)
+    }
+}
+
+impl Drop for Awaiting {
+    fn drop(&mut self) {
+        for progress in &self.0 {
+            progress.awaited.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Progress {
@@ -137,6 +160,11 @@ impl Progress {
     /// Bytes that are held at rest, also of a state that is still on its way.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody waits for what comes.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) > 0
     }
 
     /// So many bytes are in a file now.

@@ -1,7 +1,8 @@
 //! Whether the server is reached, as all collections of a factory know it together.
 //!
-//! In: what became of requests. Out: a ring for each time that the server answers one after it could not be reached. Owner: shared by
-//! the drivers of a factory. Never: decides when anybody asks again; the reflector does.
+//! In: what became of requests. Out: a ring for each time that the server answers one after it could not be
+//! reached. Owner: shared by the drivers of a factory. Never: decides when anybody asks again; the reflector
+//! does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

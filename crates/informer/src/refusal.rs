@@ -1,7 +1,8 @@
 //! What a server says instead of an answer, as the reflector judges it.
 //!
-//! In: an answer that is none, or a `Status` in a stream. Out: a [`Refusal`]; what it asks for of pauses is told to the throttle. Never:
-//! reads more of a body than [`limits::REFUSAL_BYTES_MAX`], or for longer than [`limits::REFUSAL_WAIT_MAX`].
+//! In: an answer that is none, or a `Status` in a stream. Out: a [`Refusal`]; what it asks for of pauses is
+//! told to the throttle. Never: reads more of a body than [`limits::REFUSAL_BYTES_MAX`], or for longer than
+//! [`limits::REFUSAL_WAIT_MAX`].
 
 use std::pin::pin;
 
@@ -42,7 +43,8 @@ pub(crate) async fn refusal(refused: Response<Body>, way: &Way) -> Refusal {
     });
     let code = head.status.as_u16();
     let said = Refusal { code, ..said(status, Some(&head.headers)) };
-    if let (429 | 503, Some(retry_after)) = (code, said.retry_after) {
+    // With a 429 it is a slot of this request's own, which the reflector keeps.
+    if let (503, Some(retry_after)) = (code, said.retry_after) {
         way.throttle.until(retry_after);
     }
     said

@@ -1,8 +1,9 @@
 //! A collection's state on disk, so that a program that starts again goes on from there without a list.
 //!
-//! In: a snapshot, or a file. Out: the other one. The file has each object as it came, in the deflated texts that it is kept in, and
-//! how many they were; it takes the place of the one before as a whole. One that is of something else, was cut, or does not add up
-//! counts as none. Never: blocks the runtime, holds more than a batch, deflates what is at rest already.
+//! In: a snapshot, or a file. Out: the other one. The file has each object as it came, in the deflated texts
+//! that it is kept in, and how many they were; it takes the place of the one before as a whole. One that is
+//! of something else, was cut, or does not add up counts as none. Never: blocks the runtime, holds more than
+//! a batch, deflates what is at rest already.
 
 mod records;
 #[cfg(test)]
@@ -85,8 +86,8 @@ impl States {
 }
 
 impl Place {
-    /// Reads the file on a thread that blocks. The end of what comes without [`Loaded::End`] means that there is no state to go on
-    /// from.
+    /// Reads the file on a thread that blocks. The end of what comes without [`Loaded::End`] means that there
+    /// is no state to go on from.
     pub(crate) fn load(self: &Arc<Place>) -> mpsc::Receiver<Loaded> {
         let (give, take) = mpsc::channel(limits::BATCHES_LOADED_MAX);
         let place = self.clone();

@@ -12,7 +12,7 @@ use tokio::runtime;
 use crate::ceiling::Ceiling;
 use crate::error::Error;
 use crate::handler_stats::{HandlerStats, Handlers};
-use crate::progress::Progress;
+use crate::progress::{Awaiting, Progress};
 use crate::saved::{self, Place};
 use crate::unseen::Writes;
 
@@ -27,6 +27,13 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     /// Where it was begun: who lets go of it may be on any thread.
     pub(crate) runtime: runtime::Handle,
+}
+
+impl Shared {
+    /// For as long as somebody waits for what comes.
+    pub(crate) fn await_it(&self) -> Awaiting {
+        Awaiting::new(self.parts.iter().map(|part| part.progress.clone()))
+    }
 }
 
 pub(crate) struct Part {
@@ -93,7 +100,8 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// Nobody holds it any more: what it has is kept for who asks next, in this program or the next start of it.
+    /// Nobody holds it any more: what it has is kept for who asks next, in this program or the next start of
+    /// it.
     fn drop(&mut self) {
         let states = self.states();
         // After [`Factory::stop`](crate::Factory::stop) that is done.

@@ -1,8 +1,8 @@
-//! A collection's requests as `tracing` has them: what was asked for and why, what came, how it ended. `docs/metrics_and_spans.md` says
-//! what they are called.
+//! A collection's requests as `tracing` has them: what was asked for and why, what came, how it ended.
+//! `docs/metrics_and_spans.md` says what they are called.
 //!
-//! In: what the driver asks for and what becomes of it. Out: spans. Owner: the driver. Never: decides anything; costs anything to speak
-//! of where nobody listens.
+//! In: what the driver asks for and what becomes of it. Out: spans. Owner: the driver. Never: decides
+//! anything; costs anything to speak of where nobody listens.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What happens to the objects of an informer, told to one who listens, at its own pace.
 //!
-//! In: followers of caches, one for each namespace that is watched by itself. Out: [`Notice`]s. Owner: whoever listens. Never: loses
-//! or repeats a change, waits for anybody, holds anybody up.
+//! In: followers of caches, one for each namespace that is watched by itself. Out: [`Notice`]s. Owner:
+//! whoever listens. Never: loses or repeats a change, waits for anybody, holds anybody up.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use forebay_view::{Handle, TypeMeta};
 use forebay_watchcache::{Changed, Followed, Follower};
 
 use crate::change::key;
+use crate::progress::Awaiting;
 use crate::shared::Shared;
 
 /// What a subscription tells.
@@ -25,11 +26,12 @@ pub enum Notice<K> {
     Deleted(Handle<K>),
     /// Everything was told that was there at the beginning. Once, or once more after [`Notice::LetGo`].
     Synced,
-    /// A whole state had to be asked for, and so many objects were not as they had been; all of them were told by now.
+    /// A whole state had to be asked for, and so many objects were not as they had been; all of them were
+    /// told by now.
     Relisted { differences: usize },
-    /// What there is is more than the informer may hold, and it has let go of all of it, or of what it held of a namespace where it
-    /// watches some by themselves. What was told of that counts no more, and was not deleted: once it fits it is told anew, as at the
-    /// beginning, with another [`Notice::Synced`] behind it.
+    /// What there is is more than the informer may hold, and it has let go of all of it, or of what it held
+    /// of a namespace where it watches some by themselves. What was told of that counts no more, and was not
+    /// deleted: once it fits it is told anew, as at the beginning, with another [`Notice::Synced`] behind it.
     LetGo { namespace: Option<String> },
     /// Nothing happened to it; it is told because a [resync](Subscription::resync) was asked for.
     Resync(Handle<K>),
@@ -48,6 +50,8 @@ pub struct Subscription<K> {
     ended: usize,
     kind: Arc<TypeMeta>,
     resync: Option<Resync>,
+    // It goes before what nobody listens to.
+    _awaits: Awaiting,
     of: PhantomData<fn() -> K>,
 }
 
@@ -62,10 +66,21 @@ struct Resync {
 impl<K> Subscription<K> {
     pub(crate) fn new(shared: Arc<Shared>, followers: Vec<Follower>, kind: Arc<TypeMeta>) -> Subscription<K> {
         let synced = vec![false; followers.len()];
-        Subscription { shared, followers, turn: 0, synced, ended: 0, kind, resync: None, of: PhantomData }
+        Subscription {
+            _awaits: shared.await_it(),
+            shared,
+            followers,
+            turn: 0,
+            synced,
+            ended: 0,
+            kind,
+            resync: None,
+            of: PhantomData,
+        }
     }
 
-    /// Has every object told again every so often, though nothing happened to it: for work that depends on something else.
+    /// Has every object told again every so often, though nothing happened to it: for work that depends on
+    /// something else.
     #[must_use]
     pub fn resync(mut self, every: Duration) -> Subscription<K> {
         let at = self.shared.clock.now() + every;

@@ -1,8 +1,9 @@
 //! Messages of a built-in kind as the JSON that is kept.
 //!
-//! In: a collection whose kind is in the schema's table, its objects as messages. Out: the value that the same object would have if it had
-//! come as JSON, byte for byte; nothing of one that has a field which the table does not have, or is another kind's, or cannot
-//! be read. Never: a value from which something is missing; one of more than an object may have.
+//! In: a collection whose kind is in the schema's table, its objects as messages. Out: the value that the
+//! same object would have if it had come as JSON, byte for byte; nothing of one that has a field which the
+//! table does not have, or is another kind's, or cannot be read. Never: a value from which something is
+//! missing; one of more than an object may have.
 
 use bytes::Bytes;
 use forebay_apimachinery::Lease;
@@ -21,7 +22,8 @@ use crate::limits::SCRATCH_BYTES_KEPT;
 pub(crate) struct Transcoder {
     ty: TypeId,
     of: TypeMeta,
-    // What a value begins with: of an event's object and of a list's item, as they are kept if they come as JSON.
+    // What a value begins with: of an event's object and of a list's item, as they are kept if they come as
+    // JSON.
     front_of_event: Vec<u8>,
     front_of_item: Vec<u8>,
     scratch: Vec<u8>,

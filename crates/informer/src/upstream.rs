@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Feed, FeedError, Outcome, Range, RangePage, ReadError, Size, Tell, Txn, TxnError,
+    Backend, BoxFuture, Feed, FeedError, Range, RangePage, ReadError, Size, Tell, Txn, TxnError, TxnResponse,
     Versioned,
 };
 use forebay_client::Collection;
@@ -36,7 +36,7 @@ fn refused<T>() -> Result<T, ReadError> {
 }
 
 impl Backend for Upstream {
-    fn commit(&self, _txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, _txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         Box::pin(std::future::ready(Err(TxnError::Failed { cause: TOLD_ONLY.into() })))
     }
 

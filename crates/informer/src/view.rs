@@ -1,7 +1,7 @@
 //! The objects of an informer at one moment.
 //!
-//! In: snapshots, one for each namespace that is watched by itself. Out: [`Handle`]s. Never: changes; reads an object before somebody
-//! asks for what is in it.
+//! In: snapshots, one for each namespace that is watched by itself. Out: [`Handle`]s. Never: changes; reads
+//! an object before somebody asks for what is in it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -68,8 +68,9 @@ impl<K> View<K> {
         self.matching(Interest::all(Reach::Below(Key::from(format!("/{namespace}/")))))
     }
 
-    /// Those whose labels match, as `kubectl -l` takes it, by namespace and name. A requirement of one value for a label that there is
-    /// an index of finds its objects by that; otherwise each is looked at, without reading it.
+    /// Those whose labels match, as `kubectl -l` takes it, by namespace and name. A requirement of one value
+    /// for a label that there is an index of finds its objects by that; otherwise each is looked at, without
+    /// reading it.
     ///
     /// # Errors
     /// [`Error::Selector`].

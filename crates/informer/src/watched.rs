@@ -66,8 +66,8 @@ impl<K: Resource<DynamicType = ()>> Watched<K> {
 }
 
 impl<K> Watched<K> {
-    /// All objects of a kind that is known when the program runs: of `DynamicObject`, `serde_json::Value`, or `PartialObjectMeta`,
-    /// which all kinds can be read as.
+    /// All objects of a kind that is known when the program runs: of `DynamicObject`, `serde_json::Value`, or
+    /// `PartialObjectMeta`, which all kinds can be read as.
     pub fn of(resource: &ApiResource) -> Watched<K> {
         Watched {
             kind: TypeMeta::new(&resource.kind, &resource.api_version),
@@ -94,15 +94,17 @@ impl<K> Watched<K> {
         self
     }
 
-    /// Only those whose fields match, as `kubectl --field-selector` takes it; which fields there are is the server's to say.
+    /// Only those whose fields match, as `kubectl --field-selector` takes it; which fields there are is the
+    /// server's to say.
     #[must_use]
     pub fn fields(mut self, selector: &str) -> Watched<K> {
         self.collection.field_selector = selector.into();
         self
     }
 
-    /// Keeps an index by the field at `path`: `spec.nodeName`, `metadata.labels['app.kubernetes.io/name']`. Objects without the
-    /// field have the empty value. Asked for by [`View::indexed`](crate::View::indexed). About 24 bytes an object.
+    /// Keeps an index by the field at `path`: `spec.nodeName`, `metadata.labels['app.kubernetes.io/name']`.
+    /// Objects without the field have the empty value. Asked for by [`View::indexed`](crate::View::indexed).
+    /// About 24 bytes an object.
     #[must_use]
     pub fn index(mut self, path: &str) -> Watched<K> {
         self.indexes.push(path.into());
@@ -117,8 +119,8 @@ impl<K> Watched<K> {
         self
     }
 
-    /// Stores no more than what is at the paths that are named so, and what an object is: kind, name, namespace, uid and
-    /// resourceVersion. Labels and fields that are looked for have to be among them.
+    /// Stores no more than what is at the paths that are named so, and what an object is: kind, name,
+    /// namespace, uid and resourceVersion. Labels and fields that are looked for have to be among them.
     #[must_use]
     pub fn keep_field(mut self, path: &str) -> Watched<K> {
         self.cut.kept.get_or_insert_default().push(path.into());
@@ -131,9 +133,10 @@ impl<K> Watched<K> {
         self.keep_field("metadata")
     }
 
-    /// Holds no more than so many bytes at rest, of all its namespaces together, also while a state comes: then `at_limit` is done.
-    /// Counted as [`Informer::held_bytes`](crate::Informer::held_bytes), but for what came last and is not at rest yet, which is within
-    /// [`Options::loose_bytes_max`](crate::Options). Takes the place of the factory's.
+    /// Holds no more than so many bytes at rest, of all its namespaces together, also while a state comes:
+    /// then `at_limit` is done. Counted as [`Informer::held_bytes`](crate::Informer::held_bytes), but for
+    /// what came last and is not at rest yet, which is within [`Options::loose_bytes_max`](crate::Options).
+    /// Takes the place of the factory's.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize, at_limit: AtLimit) -> Watched<K> {
         self.limit = Some((bytes, at_limit));

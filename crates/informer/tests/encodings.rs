@@ -1,14 +1,14 @@
 //! Informers that ask for protobuf beside such that ask for JSON: of a server of ours, and of kube-apiserver.
 //!
-//! In: a server for each test. Out: what both show and tell, held against each other and against the server's own list. Never: a wait
-//! without a limit.
+//! In: a server for each test. Out: what both show and tell, held against each other and against the server's
+//! own list. Never: a wait without a limit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forebay_client::wire::{ListItems, ListMeta, MessageItems, Part, StatusFrame};
 use forebay_clients::needs::peers_or_skip;
-use forebay_clients::{Kind, Server};
+use forebay_clients::{ControlPlane, Implementation};
 use forebay_informer::{Encoding, Factory, Informer, Notice, Options, Revision, Subscription, Watched};
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -25,11 +25,11 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// By name.
 type State = BTreeMap<String, Value>;
 
-async fn client(server: &Server) -> Client {
+async fn client(server: &ControlPlane) -> Client {
     let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("a configuration");
-    let connected = forebay_connector::connect(config, forebay_connector::Options::default());
+    let connected = forebay_connector::connect(config, forebay_connector::PoolOptions::default());
     connected.expect("a configuration that can be used").client
 }
 
@@ -119,7 +119,7 @@ async fn listed(api: &Api<DynamicObject>, kind: &str) -> (Revision, State) {
     (revision.and_then(Revision::new).expect("a revision"), list.items.into_iter().map(whole).collect())
 }
 
-async fn both_forms_are_kept_alike(server: &Server) {
+async fn both_forms_are_kept_alike(server: &ControlPlane) {
     let client = client(server).await;
     let namespaces = Api::all_with(client.clone(), &core("Namespace", "namespaces"));
     create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "here"}})).await;
@@ -163,7 +163,7 @@ async fn both_forms_are_kept_alike(server: &Server) {
         (stats.watch_lists_asked, stats.protobuf_answers)
     });
     // Ours has JSON ready.
-    let auto = if server.kind() == Kind::Forebay { 0 } else { 1 };
+    let auto = if server.implementation() == Implementation::Forebay { 0 } else { 1 };
     assert_eq!(asked, [(1, 0), (1, 1), (1, auto)]);
     lists_are_cut_alike(&client).await;
     custom_objects_come_as_json(&client).await;
@@ -278,7 +278,7 @@ async fn custom_objects_come_as_json(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_comes_as_protobuf_is_kept_as_what_comes_as_json() {
-    let server = Server::start_as(Kind::Forebay).unwrap_or_else(|why| panic!("{why}"));
+    let server = ControlPlane::start_as(Implementation::Forebay).unwrap_or_else(|why| panic!("{why}"));
     both_forms_are_kept_alike(&server).await;
 }
 
@@ -287,6 +287,6 @@ async fn what_comes_as_protobuf_from_kube_apiserver_is_kept_as_what_comes_as_jso
     if !peers_or_skip() {
         return;
     }
-    let server = Server::start_as(Kind::KubeApiserver).unwrap_or_else(|why| panic!("{why}"));
+    let server = ControlPlane::start_as(Implementation::KubeApiserver).unwrap_or_else(|why| panic!("{why}"));
     both_forms_are_kept_alike(&server).await;
 }

@@ -1,12 +1,13 @@
 //! The examples, run as a reader would, against a real server.
 //!
-//! In: the programs that `cargo test` builds beside this one. Out: what they print. Never: a wait without a limit.
+//! In: the programs that `cargo test` builds beside this one. Out: what they print. Never: a wait without a
+//! limit.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use forebay_clients::{Server, wait};
+use forebay_clients::{ControlPlane, wait};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -16,7 +17,7 @@ use serde_json::json;
 /// Longest wait for a program.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
-fn start(server: &Server, name: &str, args: &[&str]) -> Child {
+fn start(server: &ControlPlane, name: &str, args: &[&str]) -> Child {
     let here = std::env::current_exe().expect("this program");
     let dir: PathBuf = here.ancestors().nth(2).expect("target/<profile>").join("examples");
     let mut command = Command::new(dir.join(name));
@@ -41,7 +42,7 @@ fn output(mut child: Child) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_does_what_it_says() {
-    let server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+    let server = ControlPlane::start().unwrap_or_else(|why| panic!("{why}"));
     let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let client = Client::try_from(config.expect("a configuration")).expect("a client");

@@ -1,12 +1,12 @@
 //! Informers of a real server.
 //!
-//! In: a server for each test, over connections of ours. Out: what the informers show and tell, and what they asked for.
-//! Never: a wait without a limit.
+//! In: a server for each test, over connections of ours. Out: what the informers show and tell, and what they
+//! asked for. Never: a wait without a limit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_clients::Server;
+use forebay_clients::ControlPlane;
 use forebay_informer::{Connected, Factory, Informer, Notice, Options, Revision, Subscription, Watched};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -19,19 +19,19 @@ use serde_json::json;
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 struct World {
-    server: Server,
+    server: ControlPlane,
     connected: Connected,
     factory: Factory,
 }
 
 impl World {
     async fn new() -> World {
-        let server = Server::start().unwrap_or_else(|why| panic!("{why}"));
+        let server = ControlPlane::start().unwrap_or_else(|why| panic!("{why}"));
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
         let options = KubeConfigOptions::default();
         let config =
             kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("a configuration");
-        let connected = forebay_connector::connect(config, forebay_connector::Options::default());
+        let connected = forebay_connector::connect(config, forebay_connector::PoolOptions::default());
         let connected = connected.expect("a configuration that can be used");
         let factory = Factory::new(connected.clone(), Options::default());
         World { server, connected, factory }
@@ -302,7 +302,8 @@ async fn a_program_that_starts_again_goes_on_from_what_it_saved_without_a_list()
     let second = factory();
     let informer = second.informer(&watched).expect("no index");
     let mut subscription = informer.subscribe();
-    // Whoever looks late finds what happened since in the state already; what is there in the end is the same.
+    // Whoever looks late finds what happened since in the state already; what is there in the end is the
+    // same.
     let told = in_time("the state and what happened since", async {
         let mut modes = BTreeMap::new();
         while modes.len() != 49 || modes.get("map-07").map(String::as_str) != Some("b") {

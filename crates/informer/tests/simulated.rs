@@ -1,7 +1,7 @@
 //! An informer of a server that is simulated with all that may go wrong, against a model.
 //!
-//! In: a seed for each run, time that passes when nobody has anything to do. Out: what the informer shows and tells, held against the
-//! server's history. Never: real time, a real connection.
+//! In: a seed for each run, time that passes when nobody has anything to do. Out: what the informer shows and
+//! tells, held against the server's history. Never: real time, a real connection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -502,7 +502,8 @@ async fn run(seed: u64, is_protobuf: bool, is_restored: bool) {
             if random.below(4) == 0 {
                 let revision = Revision::new(revision).expect("not 0");
                 let deadline = clock.now() + Duration::from_secs(random.below(40));
-                // A server in trouble may be too late for it; what is promised is that what is shown is not older.
+                // A server in trouble may be too late for it; what is promised is that what is shown is not
+                // older.
                 if let Ok(view) = informer.wait_until(revision, deadline).await {
                     assert!(view.revision() >= Some(revision), "seed {seed}, round {round}");
                     let held = view.get("here", &name).map(|map| map.revision());

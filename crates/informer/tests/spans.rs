@@ -1,6 +1,7 @@
 //! The spans of a sync and of a watch that goes on, as somebody who listens has them.
 //!
-//! A program of its own: what `tracing` remembers of who listens is the process's, and other tests run beside one another.
+//! A program of its own: what `tracing` remembers of who listens is the process's, and other tests run beside
+//! one another.
 
 #[allow(dead_code, reason = "tests/bounds asks more of it")]
 #[path = "bounds/server.rs"]

@@ -1,4 +1,5 @@
-//! The data directory before anything is put into it: it is there, it is a directory, it can be written, and by nobody else.
+//! The data directory before anything is put into it: it is there, it is a directory, it can be written, and
+//! by nobody else.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -12,8 +13,8 @@ use forebay_pki::private_files;
 /// Makes the directory for its owner alone, or checks the one that is there; a warning comes back.
 ///
 /// # Errors
-/// [`Error::DataDir`]: it is a file, it belongs to somebody else or others can write it, or nothing can be made in it.
-/// [`Error::File`]: it cannot be made.
+/// [`Error::DataDir`]: it is a file, it belongs to somebody else or others can write it, or nothing can be
+/// made in it. [`Error::File`]: it cannot be made.
 pub fn prepare(path: &Path) -> Result<Option<String>, Error> {
     let wrong = |reason: String| Error::DataDir { path: path.to_owned(), reason };
     match fs::metadata(path) {

@@ -1,5 +1,6 @@
-//! Out of etcd: every key below the prefix at one revision, decoded, into a new store, which is read back and compared before
-//! it is put in its place. Its revisions go on far above etcd's: what etcd is told meanwhile is of a future that never was here.
+//! Out of etcd: every key below the prefix at one revision, decoded, into a new store, which is read back and
+//! compared before it is put in its place. Its revisions go on far above etcd's: what etcd is told meanwhile
+//! is of a future that never was here.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,8 +19,8 @@ use crate::manner::Manner;
 use crate::moved::{LeftOut, Moved, Side};
 use crate::progress::Progress;
 
-/// What kube-apiserver notes of the addresses and ports that Services have, below the prefix: made anew from the Services by
-/// whoever serves them, and no objects here.
+/// What kube-apiserver notes of the addresses and ports that Services have, below the prefix: made anew from
+/// the Services by whoever serves them, and no objects here.
 const MADE_ANEW: [&str; 3] = ["ranges/serviceips", "ranges/secondaryserviceips", "ranges/servicenodeports"];
 
 /// Leases whose end is remembered; then all are asked for again.

@@ -1,9 +1,10 @@
-//! Into etcd: first its revision is raised above the source's, then every key is put, read back and compared, and in the
-//! end all history is given up.
+//! Into etcd: first its revision is raised above the source's, then every key is put, read back and compared,
+//! and in the end all history is given up.
 //!
-//! etcd counts revisions itself. Whoever comes with a resourceVersion from before must not be told of something else by that
-//! number: so all keys are put above the source's revision, and nothing at or below them can be watched from any more.
-//! While it goes on, a key beside the objects says so: what is there is not whole.
+//! etcd counts revisions itself. Whoever comes with a resourceVersion from before must not be told of
+//! something else by that number: so all keys are put above the source's revision, and nothing at or below
+//! them can be watched from any more. While it goes on, a key beside the objects says so: what is there is
+//! not whole.
 
 use std::sync::Arc;
 
@@ -19,28 +20,30 @@ use crate::left::Left;
 use crate::manner::{Existing, Manner};
 use crate::moved::{LeftOut, Moved, Side};
 use crate::progress::Progress;
-use crate::source::{Place, Source};
+use crate::source::{Location, Source};
 
 /// Puts in flight.
 const PUTS_MAX: usize = 64;
 
-/// Revisions that are passed by writing, at most: a minute or two of puts. More is for etcdutl, which writes nothing.
+/// Revisions that are passed by writing, at most: a minute or two of puts. More is for etcdutl, which writes
+/// nothing.
 const RAISE_MAX: u64 = 1_000_000;
 
 /// Puts between two compactions of what they leave.
 const RAISE_STEP: u64 = 50_000;
 
-/// Leases are shared by keys that expire within so many seconds of each other: (of this many seconds left, step).
+/// Leases are shared by keys that expire within so many seconds of each other: (of this many seconds left,
+/// step).
 const LEASE_STEPS: [(u64, u64); 3] = [(1_200, 60), (200, 10), (0, 1)];
 
 pub async fn into_etcd(
-    place: Place,
+    location: Location,
     etcd: &Arc<Etcd>,
     manner: &Manner,
     clock: &Clock,
 ) -> Result<Moved, Error> {
-    let place = Arc::new(place);
-    let mut begun = open(&place, manner).await?;
+    let location = Arc::new(location);
+    let mut begun = open(&location, manner).await?;
     let mark = format!("forebay-migration{}", manner.prefix);
     look(etcd, &begun.source, &mark, manner).await?;
     let mut from = begun.source.head().revision;
@@ -52,7 +55,7 @@ pub async fn into_etcd(
         // That takes a while, and a server that gives out its state waits for nobody so long.
         drop(begun);
         raise(etcd, from, mark.as_bytes()).await?;
-        begun = open(&place, manner).await?;
+        begun = open(&location, manner).await?;
         from = begun.source.head().revision;
     }
     raise(etcd, from, mark.as_bytes()).await?;
@@ -67,9 +70,9 @@ pub async fn into_etcd(
     Ok(moved)
 }
 
-async fn open(place: &Arc<Place>, manner: &Manner) -> Result<Begun, Error> {
-    let (place, below) = (place.clone(), below(manner));
-    forebay_rt::blocking(move || Begun::read(Source::open(&place)?, &below)).await.map_err(failed)?
+async fn open(location: &Arc<Location>, manner: &Manner) -> Result<Begun, Error> {
+    let (location, below) = (location.clone(), below(manner));
+    forebay_rt::blocking(move || Begun::read(Source::open(&location)?, &below)).await.map_err(failed)?
 }
 
 /// A source that was read up to the first page that has something to move.
@@ -305,7 +308,8 @@ struct Leases {
 }
 
 impl Leases {
-    /// A lease that ends in `seconds`, or a little later: as kube-apiserver's last a minute longer than was asked for.
+    /// A lease that ends in `seconds`, or a little later: as kube-apiserver's last a minute longer than was
+    /// asked for.
     async fn of(&mut self, seconds: u64, etcd: &Etcd, clock: &Clock) -> Result<u64, Error> {
         let step = LEASE_STEPS.iter().find(|(least, _)| seconds >= *least).map_or(1, |(_, step)| *step);
         let now = clock.unix_ms() / 1_000;
@@ -366,7 +370,7 @@ mod tests {
             builder.add(vec![entry]).expect("added");
         }
         builder.seal(Revision::from_log(9)).expect("sealed").promote().expect("in its place");
-        Source::open(&Place::DataDir(dir.to_path_buf())).expect("opens")
+        Source::open(&Location::DataDir(dir.to_path_buf())).expect("opens")
     }
 
     #[test]

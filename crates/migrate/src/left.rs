@@ -1,6 +1,7 @@
 //! What an interrupted run has left in etcd, walked beside the source, which has the same order.
 //!
-//! In: the keys of the source, one after the other. Out: whether one is there as it is to be. What else is there goes.
+//! In: the keys of the source, one after the other. Out: whether one is there as it is to be. What else is
+//! there goes.
 
 use std::collections::VecDeque;
 
@@ -25,8 +26,8 @@ impl<'a> Left<'a> {
         Left { etcd, pages: etcd.kept(below), page: VecDeque::new(), kept: 0 }
     }
 
-    /// Whether `stored` is at `key`, put above `from`. If something else is, it goes, as does what lies between the key before
-    /// and this one.
+    /// Whether `stored` is at `key`, put above `from`. If something else is, it goes, as does what lies
+    /// between the key before and this one.
     ///
     /// - `expires`: whether it is to have a lease.
     ///

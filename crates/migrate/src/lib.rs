@@ -1,8 +1,10 @@
-//! States on their way: out of a data directory or a snapshot into etcd, out of etcd into a data directory, into a snapshot and back.
+//! States on their way: out of a data directory or a snapshot into etcd, out of etcd into a data directory,
+//! into a snapshot and back.
 //!
-//! In: where from, where to, and how ([`Manner`]). Out: the same keys and values on the other side; what was left out, by key; a
-//! digest of both sides; a file or a store that is whole or not there. The source is only read. After a move clients list again:
-//! no number of before means anything else afterwards (ADR 35). Never: reads what was typed; changes a source.
+//! In: where from, where to, and how ([`Manner`]). Out: the same keys and values on the other side; what was
+//! left out, by key; a digest of both sides; a file or a store that is whole or not there. The source is only
+//! read. After a move clients list again: no number of before means anything else afterwards (ADR 35). Never:
+//! reads what was typed; changes a source.
 
 pub mod data_dir;
 mod error;
@@ -26,4 +28,4 @@ pub use manner::{Existing, Manner};
 pub use moved::{Moved, Strictness};
 pub use restore::{BUMP_MAX, restore};
 pub use save::save;
-pub use source::Place;
+pub use source::Location;

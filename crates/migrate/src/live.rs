@@ -1,8 +1,10 @@
-//! Snapshots of a store that a server has open: the server gives them out through a socket in its data directory.
+//! Snapshots of a store that a server has open: the server gives them out through a socket in its data
+//! directory.
 //!
-//! In: connections to `snapshot.sock`, which only those can make who may enter the directory, and could read the store itself.
-//! Out: the bytes of a snapshot file, of the state when the connection came (ADR 34). One at a time; one that takes nothing for a
-//! while is cut. A snapshot that cannot go on breaks off, and has no end then.
+//! In: connections to `snapshot.sock`, which only those can make who may enter the directory, and could read
+//! the store itself. Out: the bytes of a snapshot file, of the state when the connection came (ADR 34). One
+//! at a time; one that takes nothing for a while is cut. A snapshot that cannot go on breaks off, and has no
+//! end then.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -66,8 +68,8 @@ pub fn connect(dir: &Path) -> io::Result<StdUnixStream> {
     Ok(stream)
 }
 
-/// The socket is made in a directory of its own that only this user can enter, and comes to its place when it is as it should be:
-/// at no moment can somebody else connect.
+/// The socket is made in a directory of its own that only this user can enter, and comes to its place when it
+/// is as it should be: at no moment can somebody else connect.
 fn listen(dir: &Path) -> io::Result<UnixListener> {
     let (path, apart) = (dir.join(SOCKET), dir.join(APART));
     // Of a server that was killed: this one holds the store.
@@ -86,7 +88,8 @@ fn listen(dir: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Does `what` with the socket's path; where that is too long for a socket (108 bytes on Linux), by way of the open directory.
+/// Does `what` with the socket's path; where that is too long for a socket (108 bytes on Linux), by way of
+/// the open directory.
 fn reached<T>(dir: &Path, what: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     match what(&dir.join(SOCKET)) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {

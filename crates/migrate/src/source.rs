@@ -11,7 +11,7 @@ use crate::file::{store_of, verified};
 use crate::live;
 
 /// Where it is.
-pub enum Place {
+pub enum Location {
     DataDir(PathBuf),
     Snapshot(PathBuf),
 }
@@ -29,10 +29,10 @@ impl Source {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn open(place: &Place) -> Result<Source, Error> {
-        match place {
-            Place::DataDir(dir) => Source::of_directory(dir),
-            Place::Snapshot(file) => {
+    pub fn open(location: &Location) -> Result<Source, Error> {
+        match location {
+            Location::DataDir(dir) => Source::of_directory(dir),
+            Location::Snapshot(file) => {
                 verified(file)?;
                 let input = std::fs::File::open(file).map_err(Error::file("read", file))?;
                 Source::of(Box::new(input), file.display().to_string())

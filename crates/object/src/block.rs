@@ -1,12 +1,14 @@
-//! A block: the bytes of neighbouring objects, deflated together, because objects of one kind are nearly alike.
+//! A block: the bytes of neighbouring objects, deflated together, because objects of one kind are nearly
+//! alike.
 //!
-//! Its plain text is what a JSON LIST has for these objects: items with a comma between them, a built-in kind's with the
-//! brace that its body leaves off; of one that [came](crate::Packed) from another server it is what that server sent. Its deflated text is raw deflate that
-//! has no final block and ends on a byte boundary, so that texts of blocks can follow one another in one stream, stored blocks
-//! between them.
+//! The plain text of a block is what a JSON LIST has for these objects: the items with commas between them,
+//! each item with its opening brace, which the body of a built-in kind's object leaves off. Where the block
+//! [came](crate::Packed) from another server, it is the text that that server sent. The deflated text is raw
+//! deflate without a final block, and ends on a byte boundary: so texts of blocks can follow one another in
+//! one stream, with stored blocks between them.
 //!
-//! In: plain text and where the objects are in it. Out: the same, for who asks for one; the blocks that were inflated last
-//! are kept for the next. Never: changes.
+//! In: plain text, and where the objects are in it. Out: the bytes of one object. The blocks that were
+//! inflated last are kept, because the next request is often for a neighbour. Never: changes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,18 +21,19 @@ use libdeflater::Decompressor;
 
 use crate::spill::{Damaged, Region, Spill, held};
 
-/// Inflated blocks kept of one resource: 8 x 64 KB, while somebody reads old events or single objects.
+/// How many inflated blocks are kept of a resource: 8 x 64 KB, while somebody reads old events or single
+/// objects.
 pub(crate) const RECENT_MAX: usize = 8;
 
 const PAGE_BYTES: usize = 4 << 10;
 
-/// The most that one stored block of deflate has.
+/// The most bytes that a stored block of deflate can have.
 const STORED_BYTES: usize = u16::MAX as usize;
 
 /// Ends a stream of deflate: a final block with nothing in it.
 const END: [u8; 2] = [0x03, 0x00];
 
-/// Neighbouring objects in deflated form. Shared by them.
+/// Neighbouring objects in deflated form. Each of the objects holds a reference to it.
 #[derive(Debug)]
 pub(crate) struct Block {
     id: u64,
@@ -42,27 +45,25 @@ pub(crate) struct Block {
     recent: Arc<RecentBlocks>,
 }
 
-/// The deflated text with END behind it.
+/// Where the deflated text is, with END behind it.
 #[derive(Debug)]
 enum Ended {
-    /// The plain text, held for as long as `room` allows.
+    /// In memory.
     Held(Vec<u8>),
-    Spilled {
-        region: Box<dyn Region>,
-        len: u32,
-    },
+    /// Elsewhere; `len` bytes.
+    Spilled { region: Box<dyn Region>, len: u32 },
 }
 
 /// What stands between the objects of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Commas: it is what a LIST has of them.
+    /// Commas: the plain text is what a LIST has of the objects.
     List,
-    /// Whatever stood there when it [came](crate::Packed).
+    /// Whatever was there when the text [came](crate::Packed).
     AsItCame,
 }
 
-/// The blocks of one resource that were inflated last. Shared by its blocks.
+/// The blocks of one resource that were inflated last. Each of its blocks holds a reference to it.
 #[derive(Debug, Default)]
 pub struct RecentBlocks {
     next_id: AtomicU64,
@@ -80,7 +81,7 @@ pub(crate) struct Part {
     pub(crate) index: u16,
 }
 
-/// Bytes of an object: of whoever holds them, or inflated for who asked.
+/// Bytes of an object: borrowed, or inflated for the caller.
 #[derive(Debug)]
 pub enum Text<'a> {
     Held(&'a [u8]),
@@ -164,7 +165,8 @@ impl Block {
         self.framing == Framing::List && !self.is_spilled()
     }
 
-    /// The deflated text: raw, without a final block, to a byte boundary. Of a block that [`Segments`](crate::Segments) found: none that was spilled.
+    /// The deflated text: raw, without a final block, to a byte boundary. Of a block that
+    /// [`Segments`](crate::Segments) found: none that was spilled.
     pub fn deflated(&self) -> &[u8] {
         match &self.ended {
             Ended::Held(ended) => &ended[..ended.len() - END.len()],
@@ -172,7 +174,7 @@ impl Block {
         }
     }
 
-    /// The same block with its text elsewhere; none where it is there already, or there is no room.
+    /// The same block with its text elsewhere. `None` where it is elsewhere already, or there is no room.
     pub(crate) fn spilled(&self, to: &dyn Spill) -> Option<Block> {
         let Ended::Held(ended) = &self.ended else { return None };
         let region = to.put(ended)?;
@@ -187,7 +189,8 @@ impl Block {
         matches!(self.ended, Ended::Spilled { .. })
     }
 
-    /// Appends the plain text. 30 to 60 us for 64 KB; nothing is kept. As [`Block::deflated`], for none that was spilled.
+    /// Appends the plain text. 30 to 60 us for 64 KB; nothing is kept. As [`Block::deflated`], for none that
+    /// was spilled.
     pub fn inflate_into(&self, out: &mut Vec<u8>) {
         held(self.try_inflate_into(out));
     }
@@ -256,9 +259,9 @@ fn crc_of(plain: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// Memory for a text of so many bytes: whole pages, where that is at most a third more. A block stays for long, and where an
-/// allocator puts several of a size side by side, those that come and go between them, bodies of objects of about this size
-/// among them, would leave holes.
+/// Memory for a text of so many bytes: whole pages, where that is at most a third more. A block stays for
+/// long, and where an allocator puts several of a size side by side, those that come and go between them,
+/// bodies of objects of about this size among them, would leave holes.
 fn room(bytes: usize) -> usize {
     let pages = bytes.next_multiple_of(PAGE_BYTES);
     if pages - bytes <= bytes / 3 { pages } else { bytes }

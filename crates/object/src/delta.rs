@@ -1,11 +1,12 @@
-//! An object that was replaced, as what it says other than the one that came after it.
+//! An object that was replaced, kept as its difference from its successor.
 //!
-//! Two versions of an object are nearly the same text. Its LZ4 text has the other's as its dictionary, so that it is a few
-//! hundred bytes where a part of a block, with as much that is random in it, is a thousand.
+//! Two versions of an object are nearly the same text. The older is compressed by LZ4 with the newer as its
+//! dictionary, and takes a few hundred bytes. In a block the same object would take a thousand, because of
+//! the random text in it.
 //!
-//! In: an object and its successor. Out: its bytes, for who asks. The successor may move, to a block or behind its own
-//! successor; then it is followed. Never: holds a successor that the window and the state no longer do, for longer than
-//! itself is held.
+//! In: an object and its successor. Out: the object's bytes. When the successor itself moves, into a block or
+//! behind its own successor, the delta is told and follows it. Never: keeps a successor in memory for longer
+//! than the object itself is kept.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,17 +17,18 @@ use lz4_flex::block;
 use crate::object::{Body, Object};
 use crate::spill::Damaged;
 
-/// LZ4 points back 64 KB at most: both texts together.
+/// The most bytes of both texts together: LZ4 refers back 64 KB at most.
 const DICTIONARY_BYTES: usize = 32 << 10;
 
-/// Below it a part of a block is as small.
+/// The least bytes of an object: a smaller one takes no more in a block.
 const BYTES_MIN: usize = 2 << 10;
 
-/// Objects that may be read through each other: the last is read from a block, or plain. Each costs some tens of
-/// microseconds.
+/// The longest chain of objects each of which is read through its successor; the last successor is in a
+/// block, or plain. Each step costs some tens of microseconds.
 pub const CHAIN_MAX: u8 = 8;
 
-/// What is not smaller than this part of the plain bytes is better put in a block, whose objects may stand for it all.
+/// A delta that is not smaller than this part of the plain bytes is not worth it: the object is better put
+/// into a block.
 const WORTH: usize = 16;
 
 #[derive(Debug)]
@@ -39,13 +41,13 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// Whether there can be one for texts of these lengths.
+    /// Whether texts of these lengths can be kept as a delta.
     pub(crate) fn may_be(lens: [usize; 2], chain: u8) -> bool {
         lens.iter().all(|len| (BYTES_MIN..=DICTIONARY_BYTES).contains(len)) && chain < CHAIN_MAX
     }
 
-    /// What `plain` has other than `base`, the text of `next`; none where that is not worth it. They [may be](Delta::may_be)
-    /// put so.
+    /// The difference between `plain` and `base`, which is the text of `next`; `None` where it is not worth
+    /// it. The caller has asked [`Delta::may_be`].
     pub(crate) fn new(plain: &[u8], (base, next): (&[u8], &Arc<Object>), chain: u8) -> Option<Delta> {
         let room = (plain.len() / WORTH).saturating_sub(mem::size_of::<Delta>());
         let packed = block::compress_with_dict(plain, base);
@@ -66,13 +68,13 @@ impl Delta {
         self.packed.len() + mem::size_of::<Delta>()
     }
 
-    /// The bytes, made of the successor's.
+    /// The object's bytes, made from the successor's.
     ///
     /// # Errors
-    /// [`Damaged`], where that was spilled.
+    /// [`Damaged`], where the successor was spilled.
     pub(crate) fn bytes(&self) -> Result<Bytes, Damaged> {
         let next = self.next().clone();
-        // First: it may be of this kind, too.
+        // The successor first, because it may be a delta, too.
         let base = next.try_body()?;
         let plain = block::decompress_with_dict(&self.packed, self.len(), &base);
         let whole = plain.as_ref().is_ok_and(|plain| plain.len() == self.len());
@@ -94,7 +96,7 @@ impl Object {
         }
     }
 
-    /// Where it is read through `old`, it is read through `new` from now on, which says the same.
+    /// If the object is read through `old`, it is read through `new` from now on, which has the same bytes.
     pub fn follow(&self, old: &Arc<Object>, new: &Arc<Object>) {
         if let Body::Behind(delta) = &self.body {
             let mut next = delta.next();
@@ -104,7 +106,8 @@ impl Object {
         }
     }
 
-    /// Where it is read through another, that is `next` from now on, which says the same as the one it was.
+    /// If the object is read through a successor, that is `next` from now on, which has the same bytes as the
+    /// old one.
     pub fn read_through(&self, next: &Arc<Object>) {
         if let Body::Behind(delta) = &self.body {
             *delta.next() = next.clone();

@@ -1,17 +1,20 @@
-//! One allocation for what many objects share: the labels of one workload's replicas are the same.
+//! One allocation for labels that many objects share: the replicas of one workload have the same.
+//!
+//! In: a set of labels. Out: the same set, shared with earlier objects where it is remembered. Never:
+//! searches for sets that are out of use.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Knows the sets of labels that it has seen last. Owned by the one task that makes a resource's objects.
+/// A table of the sets of labels that were seen last. Owned by the one task that makes a resource's objects.
 ///
-/// It holds a set by its hash, one at each place; what another set takes the place of is no longer shared with objects to
-/// come, and that is all. So it needs no more than its places, and never has to look for what is not used any more.
+/// A set's hash says in which slot it is. A new set takes the slot of an older one, which objects to come no
+/// longer share then. So the table does not grow beyond its slots.
 #[derive(Debug, Default)]
 pub struct Interner {
     // A power of two of them, at most SLOTS_MAX.
     slots: Vec<Option<Arc<[u8]>>>,
-    // How many sets that others still use had to make way since there were so many slots.
+    // How many sets that are still in use lost their slot since the table has this size.
     displaced: usize,
 }
 
@@ -20,7 +23,7 @@ const SLOTS_MAX: usize = 1 << 16;
 const SLOTS_MIN: usize = 16;
 
 impl Interner {
-    /// The shared form of `set`, and whether it was made now.
+    /// The shared form of `set`, and whether it was allocated now.
     pub(crate) fn share(&mut self, set: &[u8]) -> (Arc<[u8]>, bool) {
         if self.slots.is_empty() {
             self.slots = vec![None; SLOTS_MIN];
@@ -40,7 +43,7 @@ impl Interner {
         (shared, true)
     }
 
-    /// Lets go of what no object uses any more: a millisecond at most.
+    /// Drops the sets that no object uses any more. Takes a millisecond at most.
     pub fn sweep(&mut self) {
         let is_used = |set: &Arc<[u8]>| Arc::strong_count(set) > 1;
         self.slots.iter_mut().for_each(|slot| drop(slot.take_if(|set| !is_used(set))));

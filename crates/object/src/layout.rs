@@ -1,6 +1,6 @@
 //! How the objects of one resource are kept.
 //!
-//! In: what a resource is. Out: what its objects are read by. Never: an object.
+//! In: what a resource is. Out: what its objects are read by. Never: reads one.
 
 /// How the objects of one resource are kept: made once per resource.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct Layout {
     pub prefix_len: usize,
     pub scope: Scope,
     pub form: Form,
-    /// Paths whose values selectors may ask for, each split at its dots.
+    /// Paths of the fields that selectors may name, each split at its dots.
     pub fields: Vec<Vec<String>>,
 }
 

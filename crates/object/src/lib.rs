@@ -1,7 +1,8 @@
 //! Objects as bytes at rest: what a cache keeps, and what LIST, WATCH and selectors are served from.
 //!
-//! In: stored values, or runs of them as another server sent them. Out: [`Object`]s, and walks over neighbours a [`Segment`] at a
-//! time; for who keeps them, what puts them at rest ([`seal`]). Never: a decoded tree; knows who reads.
+//! In: stored values, or runs of them as another server sent them. Out: [`Object`]s, and walks over
+//! neighbours a [`Segment`] at a time; for whoever keeps them, what puts them at rest ([`seal`]). Never:
+//! makes a decoded tree; knows who reads.
 
 mod block;
 mod delta;
@@ -38,5 +39,5 @@ pub mod seal {
     pub use crate::block::RecentBlocks;
     pub use crate::delta::CHAIN_MAX;
     pub use crate::pieces::{Direction, Piece, PieceState, pieces};
-    pub use crate::sealer::{BLOCK_OBJECTS, Sealer, Spiller, is_enough, is_small};
+    pub use crate::sealer::{BLOCK_BYTES, BLOCK_OBJECTS, Sealer, Spiller, is_enough, is_small};
 }

@@ -1,15 +1,16 @@
-//! The protobuf messages of an object: each made when it is first asked for, then shared by whoever asks, and let go
-//! when nobody does any more.
+//! The protobuf messages of an object. Each is made when it is first asked for, shared by all who ask, and
+//! dropped when nobody has asked for a while.
 //!
-//! Owner: the object. Whoever comes first makes a message while the others wait for it; the lock is held to find its
-//! place, never while it is made. One that there is no room for is not kept: it goes with whoever has it. Never: knows what a
-//! message says.
+//! Owner: the object. The first who asks makes the message while the others wait for it. The lock is held to
+//! find the message's slot, never while it is made. A message for which there is no room is not kept: it
+//! lives as long as those who asked hold it. Never: knows what a message says.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes that may still be kept of messages, of all resources of a server; without a limit until one is set.
+/// How many more bytes of messages may be kept, of all resources of a server. Without a limit until one is
+/// set.
 #[derive(Debug)]
 pub struct MessageRoom(AtomicU64);
 
@@ -20,8 +21,8 @@ impl Default for MessageRoom {
 }
 
 impl MessageRoom {
-    /// Sets what may be kept from now on, besides what is. Memory that is taken shows to whoever sets it, and what is let go of
-    /// does: so nothing is given back here.
+    /// Sets how many more bytes may be kept from now on. Whoever sets it has counted the messages that are
+    /// kept already, so a message that is dropped gives nothing back here.
     pub fn set(&self, bytes: u64) {
         self.0.store(bytes, Ordering::Relaxed);
     }
@@ -39,7 +40,7 @@ pub struct MessageBytes {
 }
 
 impl MessageBytes {
-    /// - `room`: for those that are kept where there is room for them.
+    /// - `room`: how much more may be kept, for messages that are kept only where there is room.
     pub fn within(room: Arc<MessageRoom>) -> MessageBytes {
         MessageBytes { bytes: AtomicU64::new(0), room }
     }
@@ -49,30 +50,30 @@ impl MessageBytes {
     }
 }
 
-/// Which messages an object keeps.
+/// Whether an object keeps a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// A message that many will ask for now, such as an event's: it is kept in any case.
+    /// In any case: many will ask for it soon, as for an event's.
     Always,
-    /// Those of a whole state, while there is room for them.
+    /// While there is room: it is one of a whole state.
     IfRoom,
 }
 
-/// An object's message. Cheap to clone: it is the one that everybody has.
+/// An object's message. Cheap to clone: all clones share it.
 #[derive(Clone, Debug)]
 pub struct Message(Arc<Made>);
 
 #[derive(Debug)]
 struct Made {
-    // Which type it is a message of, in the schema's table.
+    // The type of the message, in the schema's table.
     ty: u16,
-    // Asked for since messages were let go of the last time.
+    // Whether it was asked for since unused messages were last dropped.
     used: AtomicBool,
     bytes: OnceLock<Box<[u8]>>,
     counted: Arc<MessageBytes>,
 }
 
-/// What a message takes besides its bytes: itself, its counts, and its place in the object.
+/// Memory that a message takes besides its bytes: itself, its counts, and its slot in the object.
 const OVERHEAD_BYTES: usize = size_of::<Made>() + 2 * size_of::<usize>() + size_of::<Message>();
 
 impl Deref for Message {
@@ -91,7 +92,8 @@ impl Drop for Made {
     }
 }
 
-/// An object's messages: of the type that it is stored as, of others that it is served as, of its metadata alone.
+/// An object's messages: as the type that it is stored as, as other types that it is served as, and of its
+/// metadata alone.
 #[derive(Debug, Default)]
 pub(crate) struct Messages(Mutex<Option<Box<Held>>>);
 
@@ -156,7 +158,7 @@ impl Messages {
         Some(known.clone())
     }
 
-    /// Lets go of those that nobody asked for since the last call.
+    /// Drops the messages that nobody asked for since the last call.
     pub(crate) fn let_go(&self) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(all) = held.as_mut() else { return };

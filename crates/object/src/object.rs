@@ -1,8 +1,8 @@
-//! An object as a cache keeps it: its bytes, and the little that selectors ask of it.
+//! An object as a cache keeps it: its bytes, and the few values that selectors ask for.
 //!
-//! In: a stored value (the object's JSON without `metadata.resourceVersion`) and the revision that put it. Out: an
-//! [`Object`], whose bytes serve LIST, WATCH and GET alike, and its messages in protobuf, while somebody asks for them.
-//! Never: a decoded tree.
+//! In: a stored value (the object's JSON without `metadata.resourceVersion`) and the revision that put it.
+//! Out: an [`Object`], whose bytes serve LIST, WATCH and GET alike, and its messages in protobuf, while
+//! somebody asks for them. Never: makes a decoded tree.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,16 +49,16 @@ pub struct Object {
 #[derive(Debug)]
 pub(crate) enum Body {
     Plain(Bytes),
-    /// Plain for good: deflated it would be little smaller.
+    /// Plain for good, because deflated it would be little smaller.
     Dense(Bytes),
-    /// At rest, with its neighbours'.
+    /// At rest: in a block with its neighbours.
     Sealed(Part),
-    /// Replaced: what it has other than the one that came after it.
+    /// Replaced: as its difference from its successor.
     Behind(Box<Delta>),
 }
 
 impl Object {
-    /// Reads `value`, once.
+    /// Reads `value` in one pass.
     ///
     /// # Errors
     /// [`ScanError`] when it is not an object as this server stores them.
@@ -163,7 +163,8 @@ impl Object {
         Texts(&self.fields).nth(index)?.map(texts::as_str)
     }
 
-    /// The object's bytes: the whole object, or without `{` and type for a built-in kind. For who knows that nothing is spilled.
+    /// The object's bytes: the whole object, or without `{` and type for a built-in kind. For callers whose
+    /// objects are never spilled.
     pub fn body(&self) -> Text<'_> {
         held(self.try_body())
     }
@@ -189,7 +190,16 @@ impl Object {
         }
     }
 
-    /// Bytes of it in plain form that may still be put at rest.
+    /// Whether `value` may be what this was read from, by its length: where not, nobody has to read it.
+    pub fn may_be_of(&self, value: &[u8]) -> bool {
+        // A value has no revision, and that of a built-in kind begins with its type.
+        let unrevised = self.body_len() - (scan::RV_HEAD.len() + usize::from(self.rv_len) + 1);
+        let cut = value.len().checked_sub(unrevised);
+        cut.is_some_and(|cut| cut == 0 || value[..cut].ends_with(b","))
+    }
+
+    /// Bytes that are plain now and may still be put at rest; 0 for an object that is at rest, or plain for
+    /// good.
     pub fn loose_bytes(&self) -> usize {
         match &self.body {
             Body::Plain(bytes) => bytes.len(),
@@ -197,7 +207,7 @@ impl Object {
         }
     }
 
-    /// `metadata` as JSON, braces included. For who knows that nothing is spilled.
+    /// `metadata` as JSON, braces included. For callers whose objects are never spilled.
     pub fn metadata(&self) -> Text<'_> {
         held(self.try_metadata())
     }
@@ -220,8 +230,8 @@ impl Object {
         last.map_or("", texts::as_str)
     }
 
-    /// Appends the bytes with another `resourceVersion` (a DELETED event's) or another version in `apiVersion`.
-    /// `None` keeps what is there.
+    /// Appends the bytes with another `resourceVersion` (a DELETED event's) or another version in
+    /// `apiVersion`. `None` keeps what is there.
     pub fn write_body(&self, revision: Option<Revision>, version: Option<&str>, out: &mut Vec<u8>) {
         let revision = revision.filter(|new| *new != self.revision).map(|new| (self.rv(), new.to_string()));
         let version = version.filter(|_| self.version_at > 0).map(|new| {
@@ -239,6 +249,14 @@ impl Object {
             }
             out.extend_from_slice(&body[from..]);
         });
+    }
+
+    /// Its JSON, without what says its kind.
+    pub fn untyped_json(&self) -> Vec<u8> {
+        let mut json = Vec::with_capacity(self.body_len() + 1);
+        json.push(b'{');
+        self.write_body(None, None, &mut json);
+        json
     }
 
     /// Appends `metadata` alone, braces included, with another `resourceVersion` if one is given.
@@ -260,15 +278,15 @@ impl Object {
         from..from + usize::from(self.rv_len)
     }
 
-    /// Calls `read` with the bytes, which are inflated for that if need be.
+    /// Calls `read` with the bytes, inflated where necessary.
     fn read<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
         read(&self.body())
     }
 
     /// The object's message of type `ty`, which `make` makes unless it is there: at most once, whoever asks.
     ///
-    /// - `counted`: where its bytes are counted for as long as they are in memory.
-    /// - `keep`: whether that is at least as long as somebody asks for it now and then.
+    /// - `counted`: what counts the message's bytes for as long as they are in memory.
+    /// - `keep`: whether the object keeps the message for as long as somebody asks for it now and then.
     pub fn message(
         &self,
         ty: u16,
@@ -283,12 +301,13 @@ impl Object {
         self.messages.get(ty)
     }
 
-    /// Lets go of the messages that nobody asked for since the last call.
+    /// Drops the messages that nobody asked for since the last call.
     pub fn let_go_of_messages(&self) {
         self.messages.let_go();
     }
 
-    /// Bytes of the messages that it holds now; they are not part of [`Object::cost_bytes`], which never changes.
+    /// Bytes of the messages that the object holds now. [`Object::cost_bytes`], which never changes, does not
+    /// count them.
     pub fn message_bytes(&self) -> usize {
         self.messages.cost_bytes()
     }
@@ -306,22 +325,23 @@ impl Object {
         self.part().is_some()
     }
 
-    /// Which one it is of how many that are deflated together; none where it is not.
+    /// The object's index in its block, and how many objects the block has; `None` outside of blocks.
     pub fn place(&self) -> Option<(usize, usize)> {
         self.part().map(|part| (part.index(), part.block.objects()))
     }
 
-    /// Whether there is nothing more to be done: its bytes are deflated, or better left plain.
+    /// Whether the object is in its final form: its bytes are deflated, or were found to be better left
+    /// plain.
     pub fn is_at_rest(&self) -> bool {
         self.is_sealed() || self.is_dense()
     }
 
-    /// Whether it was tried, and its bytes are better left plain.
+    /// Whether deflating was tried, and the bytes were found to be better left plain.
     pub(crate) fn is_dense(&self) -> bool {
         matches!(self.body, Body::Dense(_))
     }
 
-    /// Whether its bytes are elsewhere than in memory: it is read by what may fail.
+    /// Whether its bytes are elsewhere than in memory: reading them may fail.
     pub fn is_spilled(&self) -> bool {
         self.part().is_some_and(|part| part.block.is_spilled())
     }
@@ -355,7 +375,8 @@ impl Object {
         body + self.header_bytes()
     }
 
-    /// Bytes that it holds besides its body. Labels that it shares are counted where they were first.
+    /// Bytes that the object holds besides its body. Shared labels are counted with the first object that had
+    /// them.
     pub fn header_bytes(&self) -> usize {
         let labels = self.labels.as_deref().filter(|_| self.labels_counted);
         let labels = labels.map_or(0, |labels| COUNTS + labels.len());
@@ -363,7 +384,7 @@ impl Object {
     }
 }
 
-/// What counts the owners of something shared.
+/// The bytes of an `Arc`'s two counts.
 const COUNTS: usize = 2 * size_of::<usize>();
 
 pub(crate) fn split_key(layout: &Layout, key: &Key) -> (u32, u32) {
@@ -406,6 +427,18 @@ mod tests {
         assert_eq!((pod.label("app"), pod.label("tier"), pod.label("x")), (Some("a\"b"), Some("x"), None));
         assert_eq!(pod.labels().collect::<Vec<_>>(), [("app", "a\"b"), ("tier", "x")]);
         assert_eq!((pod.field(0), pod.field(1), pod.field(2)), (Some("n1"), Some("true"), None));
+    }
+
+    #[test]
+    fn a_value_of_another_length_is_not_what_an_object_was_read_from() {
+        let foo = r#"{"apiVersion":"g.io/v1","kind":"Foo","metadata":{"name":"web","namespace":"default","uid":"u"},"spec":{}}"#;
+        for (form, value) in [(Form::Typed, POD), (Form::Whole, foo)] {
+            let object = decode(&layout(form, &[]), value).expect("valid");
+            assert!(object.may_be_of(value.as_bytes()));
+            for other in [value.replace("\"u\"", "\"uu\""), value.replace("\"u\"", "\"\""), "{}".into()] {
+                assert!(!object.may_be_of(other.as_bytes()), "{other}");
+            }
+        }
     }
 
     #[test]

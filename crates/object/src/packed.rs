@@ -1,11 +1,12 @@
-//! Objects that came packed: neighbours whose text a server sent as one run of deflate, which is kept as it came instead of being
-//! deflated anew.
+//! Objects that came packed: another server sent the text of neighbours as one run of deflate, which is kept
+//! as it came instead of being deflated anew.
 //!
-//! They are of [`Form::Whole`]. The text of such a block has around each object whatever stood there, `{"type":"ADDED","object":` and the like, and the objects
-//! have their revision where their server wrote it.
+//! The objects are of [`Form::Whole`]. Around each object the block's text has whatever the server sent
+//! there, such as `{"type":"ADDED","object":`, and each object has its revision where that server wrote it.
 //!
-//! In: a run's two texts, and where in it the objects are and what was found in them. Out: the objects, in a block or plain. Never:
-//! trusts what it is given: a run that is not worth it, or is not of neighbours, is none.
+//! In: a run's plain and deflated text, the places of the objects, and what was found in them. Out: the
+//! objects, in a block or plain. Never: trusts what it is given: a run that is not worth it, or whose objects
+//! are not neighbours, is refused.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,13 +23,13 @@ use crate::scan::{self, ScanError};
 use crate::sealer::{BLOCK_BYTES, BLOCK_OBJECTS, is_small, is_worth_it};
 use crate::texts;
 
-/// More is no block, however it came: one whose objects change is made anew as a whole.
+/// The most objects of a run that is kept as it came: when one of them changes, the whole block is made anew.
 const OBJECTS_MAX: usize = 2 * BLOCK_OBJECTS;
 
-/// Text around an object. What has more of it would be held for nothing.
+/// The most bytes around an object. A run that has more would take memory for nothing.
 const AROUND_BYTES_MAX: usize = 128;
 
-/// Neighbours that came as one run.
+/// Neighbours that came as one run of deflate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     plain: Bytes,
@@ -63,7 +64,8 @@ pub struct Marks {
 impl Packed {
     /// The objects of a run; nothing where they are better taken one by one.
     ///
-    /// - `plain`, `deflated`: the run's text, and what inflates to it: raw deflate, not final, to a byte boundary.
+    /// - `plain`, `deflated`: the run's text, and what inflates to it: raw deflate, not final, to a byte
+    ///   boundary.
     pub fn new(plain: Bytes, deflated: Bytes, objects: Vec<Came>) -> Option<Packed> {
         let is_of_size = plain.len() <= 2 * BLOCK_BYTES && objects.len() <= OBJECTS_MAX || objects.len() == 1;
         let is_neighbours = objects.is_sorted_by(|one, next| one.key < next.key);
@@ -82,7 +84,7 @@ impl Packed {
         is_kept.then_some(Packed { plain, deflated, objects })
     }
 
-    /// They are some.
+    /// Never 0.
     pub fn objects(&self) -> &[Came] {
         &self.objects
     }
@@ -92,7 +94,7 @@ impl Packed {
         self.plain.len()
     }
 
-    /// All of them at rest, as they came.
+    /// All of the objects, in a block of the text as it came.
     ///
     /// - `recent`: the blocks of the resource that were inflated last.
     ///
@@ -114,7 +116,7 @@ impl Packed {
         self.objects.iter().enumerate().map(place).collect()
     }
 
-    /// One of them by itself, in plain form.
+    /// One of the objects by itself, in plain form.
     ///
     /// # Errors
     /// [`ScanError`] when it is no object.
@@ -173,7 +175,8 @@ impl Packed {
 }
 
 impl Came {
-    /// Whether it is an object of `plain`, and its marks are places in it that say what they should.
+    /// Whether `packed` is an object in `plain`, and each of its marks is a place in the object with the text
+    /// that belongs there.
     fn is_within(&self, plain: &[u8]) -> bool {
         let Some(text) = plain.get(self.span.clone()) else { return false };
         let Marks { metadata, revision, labels, api_version } = &self.marks;

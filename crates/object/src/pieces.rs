@@ -1,6 +1,7 @@
-//! Pieces: neighbours in a cache that are neighbours in their block, too.
+//! Pieces: runs of objects that are neighbours in the cache and in their block.
 //!
-//! In: objects in key order, or against it. Out: which of them belong together, and whether they are at rest. Never: seals.
+//! In: objects in key order, or in reverse. Out: which of them belong together, and whether they are at rest.
+//! Never: seals.
 
 use std::iter;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use crate::block::Part;
 use crate::object::Object;
 use crate::sealer::is_small;
 
-/// An object outside of blocks, or neighbours that are neighbours in their block, too.
+/// An object outside of blocks, or a run of neighbours that are neighbours in their block, too.
 pub struct Piece<'a> {
     pub objects: Vec<&'a Arc<Object>>,
 }
@@ -20,9 +21,9 @@ pub enum PieceState {
     Plain,
     /// Plain for good.
     Dense,
-    /// All of a block that is well as it is.
+    /// All objects of a block that is large enough.
     Whole,
-    /// Part of a block that is no longer whole, or all of one that is small.
+    /// A part of a block, some of whose objects have changed; or all of a block that is small.
     Broken,
 }
 

@@ -1,6 +1,7 @@
 //! One pass over a stored value: where the type ends, where the revision goes, labels and fields.
 //!
-//! The value was written by this server, so it is compact JSON; anything else is an error, never a panic.
+//! In: a value that this server has stored, so it is compact JSON. Out: places in it, and the texts that
+//! selectors ask for; an error for any other bytes. Never: panics, makes a tree.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,9 +29,9 @@ impl From<Unexpected> for ScanError {
 
 #[derive(Default)]
 pub(crate) struct Scanned<'a> {
-    // Behind `"apiVersion":"v1",` of a typed object: where its first other member begins.
+    // Where the first member after the type begins: behind `"apiVersion":"v1",` of a typed object.
     pub(crate) type_end: usize,
-    // Behind the member of metadata that `resourceVersion` follows.
+    // Where `resourceVersion` belongs: behind the member of metadata that comes before it.
     pub(crate) rv_at: usize,
     // The metadata object, braces included.
     pub(crate) metadata: Range<usize>,
@@ -60,7 +61,7 @@ pub(crate) fn fields<'a>(object: &'a [u8], layout: &Layout) -> Result<Vec<Option
     Ok(scan.out.fields)
 }
 
-/// The texts of an object of labels; none of no text.
+/// The texts of a JSON object of labels; empty for an empty `object`.
 pub(crate) fn labels(object: &[u8]) -> Result<Vec<u8>, ScanError> {
     let layout = Layout { prefix_len: 0, scope: Scope::Cluster, form: Form::Whole, fields: Vec::new() };
     let mut scan = Scan::new(object, &layout, Numbered::Yes);
@@ -119,7 +120,8 @@ impl<'a, 'l> Scan<'a, 'l> {
                         self.out.type_end = self.text.at() + 1;
                     }
                 }
-                // The place of the revision is in one of them, and what metadata is in the other.
+                // With two of them, the place for the revision could be in one and the range of metadata in
+                // the other.
                 b"metadata" if self.out.metadata.end > 0 => return fail(&self.text, "a second metadata"),
                 b"metadata" => self.metadata(wanted)?,
                 other => self.descend(other, 0, wanted)?,

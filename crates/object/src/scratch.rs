@@ -1,7 +1,7 @@
 //! Inflated bytes for a reader who goes from neighbour to neighbour.
 //!
-//! In: objects in key order. Out: their bytes in plain form. Never: inflates a block twice in a row; lets go of what others have
-//! inflated.
+//! In: objects in key order. Out: their bytes in plain form. Never: inflates a block twice in a row; lets go
+//! of what others have inflated.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::spill::{Damaged, held};
 /// Memory that is kept for the next block: a block is some 64 KB, or one object, which may be long.
 const SCRATCH_BYTES_MAX: usize = 128 << 10;
 
-/// The block that was inflated last, for a reader who goes from neighbour to neighbour: each block is inflated once, and
-/// nobody else's is let go of for it.
+/// The block that was inflated last, for a reader who goes from neighbour to neighbour: each block is
+/// inflated once, and nobody else's is let go of for it.
 #[derive(Debug, Default)]
 pub struct Scratch {
     // Whose plain text it has.

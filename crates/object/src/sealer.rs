@@ -1,7 +1,7 @@
-//! Makes blocks of objects, and puts them elsewhere than in memory.
+//! Puts objects into blocks, and blocks elsewhere than in memory.
 //!
-//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same size, or with their bytes
-//! elsewhere. Never: changes an object.
+//! In: neighbours in key order, plain or in blocks. Out: the same objects, in new blocks of about the same
+//! size, or with their bytes elsewhere. Never: changes an object.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,16 +15,18 @@ use crate::object::{Body, Object};
 use crate::scratch::Scratch;
 use crate::spill::{Damaged, Spill};
 
-/// What makes a block, whichever comes first: ADR 25 has the table. A run of neighbours becomes blocks of two thirds to one
-/// and a half of that, so that one whose objects grew or shrank a little is one again.
-pub(crate) const BLOCK_BYTES: usize = 64 << 10;
+/// The size of a block, in bytes and in objects, whichever is reached first: ADR 25 has the table. A run of
+/// neighbours becomes blocks of two thirds to one and a half of it, so that a block whose objects grew or
+/// shrank a little need not be cut anew.
+pub const BLOCK_BYTES: usize = 64 << 10;
 pub const BLOCK_OBJECTS: usize = 64;
 
-/// A block that is not smaller than this part of the plain bytes, and what itself takes, is not worth its inflation: 2/3.
+/// A block that takes more than this part of the plain bytes, its own header counted in, is not worth its
+/// inflation: 2/3.
 const WORTH: (usize, usize) = (2, 3);
 const BLOCK_OVERHEAD: usize = 96;
 
-/// Makes blocks. Keeps its memory between them.
+/// Makes blocks. Keeps its buffers from one to the next.
 pub struct Sealer {
     deflate: Deflate,
     recent: Arc<RecentBlocks>,
@@ -37,8 +39,9 @@ impl Sealer {
         Sealer { deflate: Deflate::new(), recent, scratch: Scratch::default(), plain: Vec::new() }
     }
 
-    /// The objects of `run` with their bytes in blocks of even size and without their messages, in order. Those of a block
-    /// that would not be worth it are plain for good; those that are that already, or make a block already, are the same.
+    /// The objects of `run`, in order, with their bytes in blocks of even size and without their messages.
+    /// Where a block would not be worth it, its objects are plain for good. Objects that are plain for good,
+    /// or make up a block already, are left as they are.
     pub fn seal(&mut self, run: &[Arc<Object>]) -> Vec<Arc<Object>> {
         let mut sealed = Vec::with_capacity(run.len());
         for group in groups(run) {
@@ -51,16 +54,16 @@ impl Sealer {
         sealed
     }
 
-    /// The object with its bytes as what they have other than those of `next`, which replaced it, and without its messages;
-    /// none where a block is better.
+    /// The object without its messages, and with its bytes as their difference from `next`, which replaced
+    /// it; `None` where a block is better.
     ///
-    /// - `chain`: how many are read through it already.
+    /// - `chain`: how many older objects are read through this one, each through the next.
     pub fn put_behind(&mut self, object: &Object, next: &Arc<Object>, chain: u8) -> Option<Arc<Object>> {
         if !Delta::may_be([object.body_len(), next.body_len()], chain) {
             return None;
         }
         let base = self.scratch.try_bytes(next).ok()?.to_vec();
-        // The object's own text may be in the same block.
+        // The bytes of `object` may be in the same block as those of `next`.
         let plain = self.scratch.try_bytes(object).ok()?;
         let delta = Delta::new(&plain, (&base, next), chain)?;
         let mut behind = object.with_body(Body::Behind(Box::new(delta)));
@@ -76,7 +79,7 @@ impl Sealer {
         let places =
             group.iter().map(|object| self.add(object)).collect::<Result<Vec<Range<usize>>, Damaged>>();
         let Ok(places) = places else {
-            // What is lost is lost for all who ask: they stay as they are.
+            // Bytes that cannot be read now cannot be read by anybody: the objects stay as they are.
             sealed.extend(group.iter().cloned());
             return;
         };
@@ -102,7 +105,8 @@ impl Sealer {
         }
     }
 
-    /// Appends an object's item to the text, with the brace that a built-in kind's body leaves off; where its body is then.
+    /// Appends an object to the text as an item of a LIST, with the brace that a built-in kind's body leaves
+    /// off. Returns where the body is in the text.
     fn add(&mut self, object: &Object) -> Result<Range<usize>, Damaged> {
         if !self.plain.is_empty() {
             self.plain.push(b',');
@@ -118,18 +122,18 @@ impl Sealer {
 
     /// A block of what is in `plain`, if it is worth it.
     fn block(&mut self, objects: usize) -> Option<Block> {
-        // What does not fit into that room is not.
+        // Deflated bytes that do not fit are not worth it.
         let deflated = self.deflate.deflate(&self.plain, room(self.plain.len()))?;
         Some(Block::new(&self.plain, objects, deflated, self.recent.clone(), Framing::List))
     }
 }
 
-/// Puts blocks elsewhere, for who goes along their objects in key order.
+/// Puts blocks elsewhere, for a walk along their objects in key order.
 #[derive(Debug)]
 pub struct Spiller {
     to: Arc<dyn Spill>,
     recent: Arc<RecentBlocks>,
-    // The block that was put last, and what it is now: its other objects come next.
+    // The block that was put last, before and after: its other objects come next.
     last: Option<(Arc<Block>, Arc<Block>)>,
 }
 
@@ -139,7 +143,8 @@ impl Spiller {
         Spiller { to, recent, last: None }
     }
 
-    /// The object with its bytes elsewhere; none where it is not at rest, is there already, or there is no room. Blocks.
+    /// The object with its bytes elsewhere. `None` where it is not in a block, is elsewhere already, or there
+    /// is no room. Blocks the thread.
     pub fn spill(&mut self, object: &Object) -> Option<Arc<Object>> {
         let part = match &object.body {
             Body::Sealed(part) => part,
@@ -178,17 +183,17 @@ pub(crate) fn is_worth_it(plain_len: usize, deflated_len: usize) -> bool {
     deflated_len <= room(plain_len)
 }
 
-/// As much as makes a block.
+/// Whether this much makes a block.
 pub fn is_enough(bytes: usize, objects: usize) -> bool {
     bytes >= BLOCK_BYTES || objects >= BLOCK_OBJECTS
 }
 
-/// Less than half of what makes a block: one beside it takes it in.
+/// Whether this is less than half of a block: then a neighbouring block takes it in.
 pub fn is_small(bytes: usize, objects: usize) -> bool {
     bytes < BLOCK_BYTES / 2 && objects < BLOCK_OBJECTS / 2
 }
 
-/// Cuts a run where that makes blocks of the most even size.
+/// Cuts a run into groups of a size as even as possible, one for each block.
 fn groups(run: &[Arc<Object>]) -> Vec<Range<usize>> {
     let total: usize = run.iter().map(|object| object.body_len()).sum();
     let blocks = rounded(total, BLOCK_BYTES).max(rounded(run.len(), BLOCK_OBJECTS)).max(1);

@@ -1,7 +1,7 @@
-//! Segments: neighbours as a LIST has them, deflated together where they are at rest.
+//! Segments: runs of objects as a LIST takes them, with their deflated text where they are a whole block.
 //!
-//! In: objects in key order. Out: those that a LIST may have as one deflated text, and those that it has to write one by one. Never:
-//! inflates what nobody asks for; shows what a text is kept in.
+//! In: objects in key order. Out: runs that a LIST may copy as one deflated text, and objects that it has to
+//! write one by one. Never: inflates unless it is asked to; shows what a text is kept in.
 
 use std::iter::Peekable;
 use std::sync::{Arc, Weak};
@@ -13,39 +13,41 @@ use crate::object::Object;
 pub struct Segments<'a, I: Iterator<Item = &'a Arc<Object>>> {
     objects: Peekable<I>,
     is_together: bool,
-    // The objects of the segment that was given out last.
+    // The objects of the current segment.
     run: Vec<&'a Arc<Object>>,
 }
 
-/// Neighbours, one at least.
+/// At least one object, or several neighbours.
 pub struct Segment<'r, 'a> {
     pub objects: &'r [&'a Arc<Object>],
-    /// All of them as one text; without it they are plain, or parts of texts that are not wholly theirs.
+    /// The text of exactly these objects. `None` where they are plain, or where their text has other objects,
+    /// too.
     pub deflated: Option<Deflated<'a>>,
 }
 
-/// What a LIST has of neighbours, deflated: items with commas between them.
+/// Neighbours as a LIST has them, items with commas between, deflated.
 #[derive(Clone, Copy, Debug)]
 pub struct Deflated<'a>(&'a Arc<Block>);
 
-/// Tells a deflated text from all others, for as long as it is held. Does not keep the text.
+/// Identifies a deflated text. Does not keep the text in memory, and its id is not given to another one while
+/// this is held.
 #[derive(Clone, Debug)]
 pub struct SegmentId(Weak<Block>);
 
 impl<'a, I: Iterator<Item = &'a Arc<Object>>> Segments<'a, I> {
-    /// Together those that are deflated together.
+    /// A walk by segments: objects that make up a block come together.
     ///
     /// - `objects`: in key order.
     pub fn new(objects: I) -> Segments<'a, I> {
         Segments { objects: objects.peekable(), is_together: true, run: Vec::new() }
     }
 
-    /// Each object by itself, however it is kept.
+    /// A walk over single objects, however they are kept.
     pub fn one_by_one(objects: I) -> Segments<'a, I> {
         Segments { is_together: false, ..Segments::new(objects) }
     }
 
-    /// What comes next.
+    /// The next segment.
     pub fn next_segment(&mut self) -> Option<Segment<'_, 'a>> {
         self.run.clear();
         self.run.push(self.objects.next()?);
@@ -53,8 +55,8 @@ impl<'a, I: Iterator<Item = &'a Arc<Object>>> Segments<'a, I> {
         Some(Segment { objects: &self.run, deflated })
     }
 
-    /// The block that the run and what comes next are all of, if they are and it is what a LIST has of them. Its objects are in the
-    /// run, whether they are all of it or not.
+    /// The block that the run and what comes next are all of, if they are and it is what a LIST has of them.
+    /// Its objects are in the run, whether they are all of it or not.
     fn whole(&mut self) -> Option<&'a Arc<Block>> {
         let mut at = self.run[0].part().filter(|part| part.is_first() && part.block.is_of_list())?;
         while self.run.len() < at.block.objects() {
@@ -90,7 +92,7 @@ impl<'a> Deflated<'a> {
         self.0.plain_len()
     }
 
-    /// How many objects it has.
+    /// How many objects the text has.
     pub fn objects(self) -> usize {
         self.0.objects()
     }
@@ -100,7 +102,7 @@ impl<'a> Deflated<'a> {
         self.0.inflate_into(out);
     }
 
-    /// What tells it from others.
+    /// The id of this text.
     pub fn id(self) -> SegmentId {
         SegmentId(Arc::downgrade(self.0))
     }

@@ -1,26 +1,27 @@
-//! Where texts of blocks are that are elsewhere than in memory: what has to be done there for it, and what is said where that fails.
+//! What has to be implemented so that blocks can be kept elsewhere than in memory, and the error of a block
+//! that does not come back.
 //!
-//! In: nothing. Out: the traits that a block is put there and read by. Never: does IO itself; is met in a server, which reads its objects
-//! by what cannot fail.
+//! In: nothing. Out: the traits by which a block is put elsewhere and read again. Never: does IO itself. A
+//! server spills nothing: it reads its objects by methods that cannot fail.
 
 use std::fmt::Debug;
 use std::io;
 
-/// Where texts are put.
+/// A place for texts of blocks.
 pub trait Spill: Debug + Send + Sync {
-    /// Puts `text` there; none where there is no room for it, or the place fails. Blocks.
+    /// Puts `text` there. `None` where there is no room, or writing fails. Blocks the thread.
     fn put(&self, text: &[u8]) -> Option<Box<dyn Region>>;
 }
 
-/// Where one text is. Dropping it gives the room back.
+/// One text at its place. Dropping it gives the room back.
 pub trait Region: Debug + Send + Sync {
-    /// Reads the text into `out`, which is as long. Blocks.
+    /// Reads the text into `out`, which has the text's length. Blocks the thread.
     ///
     /// # Errors
-    /// The place's.
+    /// Reading failed.
     fn read(&self, out: &mut [u8]) -> io::Result<()>;
 
-    /// Takes note that it did not give back what was put.
+    /// Notes that what was read is not what was put.
     fn note_damage(&self);
 }
 
@@ -29,7 +30,7 @@ pub trait Region: Debug + Send + Sync {
 #[error("the object's bytes were put into a file and cannot be read back")]
 pub struct Damaged;
 
-/// What is read of an object of which it is known that its bytes are in memory.
+/// Unwraps what was read of an object whose bytes are known to be in memory.
 pub(crate) fn held<T>(read: Result<T, Damaged>) -> T {
     read.unwrap_or_else(|Damaged| panic!("an object that was spilled is read by what may fail"))
 }

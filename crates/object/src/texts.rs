@@ -1,11 +1,14 @@
 //! Short texts in one allocation: an object's labels, its fields.
 //!
-//! Each is its length and its bytes, one behind the other; whoever wants one walks past those before it. There are some
-//! ten of them at most, of some ten bytes each.
+//! In: texts, one after another. Out: the same, by a walk from the first one on. Never: on disk; the encoding
+//! may change at will.
+//!
+//! Each is its length and its bytes, one behind the other; whoever wants one walks past those before it.
+//! There are some ten of them at most, of some ten bytes each.
 
 use forebay_apimachinery::varint;
 
-/// What fields often say takes one byte. Only in memory: may be changed at will.
+/// Frequent values of fields, which take one byte each. Only in memory, so the table may be changed at will.
 const COMMON: [&str; 24] = [
     "",
     "false",
@@ -33,7 +36,8 @@ const COMMON: [&str; 24] = [
     "kube-system",
 ];
 
-/// The number before a text: 0 for none, then what is common, then lengths.
+/// The first number that stands for a length: 0 is an absent text, and the numbers up to here are those of
+/// COMMON.
 const LENGTHS: usize = COMMON.len() + 1;
 
 /// Appends `text`, or that there is none.
@@ -67,7 +71,7 @@ impl<'a> Iterator for Texts<'a> {
     }
 }
 
-/// What [`push`] was given.
+/// The text that [`push`] was given.
 pub(crate) fn as_str(text: &[u8]) -> &str {
     std::str::from_utf8(text).unwrap_or("")
 }

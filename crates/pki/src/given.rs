@@ -1,4 +1,5 @@
-//! Certificates that somebody gave: `--tls-cert-file` with its key, and the authorities of `--client-ca-file`.
+//! Certificates that somebody gave: `--tls-cert-file` with its key, and the authorities of
+//! `--client-ca-file`.
 //!
 //! They are checked as far as serving needs it, and never written.
 
@@ -54,7 +55,8 @@ impl GivenServing {
         Ok(Self { pair, authority, names })
     }
 
-    /// The name under which a client that connects to `address` has to check the certificate; `None`: the address.
+    /// The name under which a client that connects to `address` has to check the certificate; `None`: the
+    /// address.
     pub fn tls_server_name(&self, address: IpAddr) -> Option<String> {
         if self.names.ips.contains(&address) {
             return None;
@@ -104,7 +106,8 @@ pub fn read_authorities(path: &Path) -> Result<String, Error> {
     Ok(pem)
 }
 
-/// Reads a file of authorities of client certificates; one that is not in its time vouches for nobody, which is a warning.
+/// Reads a file of authorities of client certificates; one that is not in its time vouches for nobody, which
+/// is a warning.
 ///
 /// # Errors
 /// As [`read_authorities`].

@@ -1,11 +1,13 @@
-//! The certificates and keys that a server needs and nobody gave it: made on first start, kept, renewed in time.
+//! The certificates and keys that a server needs and nobody gave it: made on first start, kept, renewed in
+//! time.
 //!
-//! A directory or none, names and the time go in; PEM comes out. Every key is made once and stays; a certificate of the
-//! server's own making is made again when it is about to expire or does not cover a name. The authority is never
-//! replaced: whoever trusts it would be cut off. What is broken is an error that names the file, and stays as it is.
+//! A directory or none, names and the time go in; PEM comes out. Every key is made once and stays; a
+//! certificate of the server's own making is made again when it is about to expire or does not cover a name.
+//! The authority is never replaced: whoever trusts it would be cut off. What is broken is an error that names
+//! the file, and stays as it is.
 //!
-//! Order on disk: keys are durable before certificates, so that a crash leaves at worst a key without a certificate,
-//! which the next start completes.
+//! Order on disk: keys are durable before certificates, so that a crash leaves at worst a key without a
+//! certificate, which the next start completes.
 
 mod authority;
 mod error;
@@ -101,8 +103,9 @@ pub fn ensure(
     })
 }
 
-/// The certificates of the directory as they are now, for a server that runs: nothing is made, and those that do not belong together
-/// are on their way to be replaced. The authority's, the server's pair, the administrator's.
+/// The certificates of the directory as they are now, for a server that runs: nothing is made, and those that
+/// do not belong together are on their way to be replaced. The authority's, the server's pair, the
+/// administrator's.
 ///
 /// # Errors
 /// [`Error::Unfit`] for what is missing, broken, or does not fit another; [`Error::File`].

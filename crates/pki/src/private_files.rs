@@ -1,8 +1,9 @@
-//! Files and directories that hold secrets: made for their owner alone, replaced whole or not at all, and held to that when they
-//! are found.
+//! Files and directories that hold secrets: made for their owner alone, replaced whole or not at all, and
+//! held to that when they are found.
 //!
-//! A file is written beside its place, synced, and renamed; [`sync_dir`] makes the rename itself durable. What belongs to
-//! somebody else, or others can write, may be somebody else's words: root is nobody else, who can do anything anyhow.
+//! A file is written beside its place, synced, and renamed; [`sync_dir`] makes the rename itself durable.
+//! What belongs to somebody else, or others can write, may be somebody else's words: root is nobody else, who
+//! can do anything anyhow.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -41,7 +42,8 @@ pub fn create_dir(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// What is wrong with a directory whose files are believed, and what helps; `None` when nobody else can put something there.
+/// What is wrong with a directory whose files are believed, and what helps; `None` when nobody else can put
+/// something there.
 ///
 /// # Errors
 /// [`Error::File`]: it is not there.
@@ -144,7 +146,8 @@ pub fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
 /// The text of a file of secrets that was made here, or `None` when there is no such file.
 ///
 /// # Errors
-/// As [`read_if_there`]; [`Error::Unfit`] when it is open to others, who may have read it, or belongs to them.
+/// As [`read_if_there`]; [`Error::Unfit`] when it is open to others, who may have read it, or belongs to
+/// them.
 pub fn read_secret_if_there(path: &Path) -> Result<Option<String>, Error> {
     let file = match File::open(path) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),

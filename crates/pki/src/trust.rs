@@ -1,6 +1,7 @@
 //! The authorities of client certificates as they are published for programs beside this server.
 //!
-//! Bundles in PEM and the time go in, one bundle comes out. Never: an authority lost that another server put there.
+//! Bundles in PEM and the time go in, one bundle comes out. Never: an authority lost that another server put
+//! there.
 
 use std::path::Path;
 
@@ -10,12 +11,12 @@ use rustls::pki_types::pem::PemObject as _;
 
 use crate::{files, pem};
 
-/// Authorities that are published at most, 20 KB or so; beyond it those that were published first go, but ours. More servers than
-/// that beside each other, each with one of its own, would push out one another's.
+/// Authorities that are published at most, 20 KB or so; beyond it those that were published first go, but
+/// ours. More servers than that beside each other, each with one of its own, would push out one another's.
 const AUTHORITIES_MAX: usize = 32;
 
-/// The published authorities and then our own: each once, those that expired left out. What was published and cannot be
-/// read is given up.
+/// The published authorities and then our own: each once, those that expired left out. What was published and
+/// cannot be read is given up.
 pub fn combined(published: &str, ours: &str, now: Timestamp) -> String {
     let read = |bundle: &str| CertificateDer::pem_slice_iter(bundle.as_bytes()).flatten().collect::<Vec<_>>();
     let ours = read(ours);

@@ -1,7 +1,7 @@
 //! Objects about the API server itself: APIServices, storage versions and their migration.
 //!
-//! In: apiregistration.k8s.io/v1, storagemigration.k8s.io/v1beta1, internal.apiserver.k8s.io/v1alpha1 values. Out: their
-//! cells. Never: a request to the service.
+//! In: apiregistration.k8s.io/v1, storagemigration.k8s.io/v1beta1, internal.apiserver.k8s.io/v1alpha1 values.
+//! Out: their cells. Never: a request to the service.
 
 use jiff::Timestamp;
 use serde_json::Value;

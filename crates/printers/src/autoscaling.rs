@@ -1,7 +1,7 @@
 //! HorizontalPodAutoscalers and the Scale subresource.
 //!
-//! In: autoscaling/v2 values (the CPU fields of v1 are understood too, its annotations are not). Out: their cells. Never: a
-//! judgement on whether the target is met.
+//! In: autoscaling/v2 values (the CPU fields of v1 are understood too, its annotations are not). Out: their
+//! cells. Never: a judgement on whether the target is met.
 
 use forebay_apimachinery::quantity::Precision;
 use jiff::Timestamp;

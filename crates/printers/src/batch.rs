@@ -72,7 +72,8 @@ fn job_status(job: Member<'_>) -> &'static str {
     }
 }
 
-/// Defaulting sets completions to 1 only when parallelism is not set either; a work queue has no number to reach.
+/// Defaulting sets completions to 1 only when parallelism is not set either; a work queue has no number to
+/// reach.
 fn completions(job: Member<'_>) -> String {
     let (spec, succeeded) = (job.get("spec"), job.get("status").get("succeeded").int());
     match (spec.get("completions").int_if_set(), spec.get("parallelism").int_if_set()) {

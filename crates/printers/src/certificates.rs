@@ -1,6 +1,7 @@
 //! Certificate requests and trust bundles.
 //!
-//! In: v1 CertificateSigningRequests, v1beta1 of the others. Out: their cells. Never: a certificate is decoded.
+//! In: v1 CertificateSigningRequests, v1beta1 of the others. Out: their cells. Never: a certificate is
+//! decoded.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! The small kinds of core: config maps, secrets, service accounts, quotas, pod templates, and the Status of an operation.
+//! The small kinds of core: config maps, secrets, service accounts, quotas, pod templates, and the Status of
+//! an operation.
 //!
 //! In: v1 values. Out: their cells. Never: the content of a secret.
 

@@ -1,7 +1,7 @@
 //! Pods: readiness, the status a person wants to see, restarts.
 //!
-//! In: v1 Pod values. Out: their cells and the condition of pods that are done. Never: a judgement of its own: what STATUS
-//! says follows kube-apiserver step by step, odd cases included.
+//! In: v1 Pod values. Out: their cells and the condition of pods that are done. Never: a judgement of its
+//! own: what STATUS says follows kube-apiserver step by step, odd cases included.
 
 use std::collections::HashMap;
 
@@ -182,7 +182,8 @@ impl Summary {
         summary
     }
 
-    /// Walks the init containers up to the first that is not done. Returns whether there is one, and the sidecars' restarts.
+    /// Walks the init containers up to the first that is not done. Returns whether there is one, and the
+    /// sidecars' restarts.
     fn add_init_containers(
         &mut self,
         spec: Member<'_>,
@@ -241,7 +242,8 @@ impl Summary {
     }
 }
 
-/// Which init containers keep running beside the containers, by name; of two with the same name the last counts.
+/// Which init containers keep running beside the containers, by name; of two with the same name the last
+/// counts.
 fn sidecars(spec: Member<'_>) -> HashMap<&str, bool> {
     let containers = spec.get("initContainers").items();
     containers.map(|container| (container.get("name").text(), is_restartable(&container))).collect()

@@ -41,7 +41,8 @@ fn service_cells(service: Member<'_>, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Services from before the plural field have only the singular one; kube-apiserver fills the plural one in on read.
+/// Services from before the plural field have only the singular one; kube-apiserver fills the plural one in
+/// on read.
 fn cluster_ip(spec: Member<'_>) -> &str {
     match spec.get("clusterIPs").items().next() {
         Some(first) => first.text(),

@@ -1,7 +1,7 @@
 //! Which printer prints which kind.
 //!
-//! In: group and kind. Out: a printer, always: kinds without one of their own get name and time of creation. Never: versions;
-//! a kind has the same columns in all of them.
+//! In: group and kind. Out: a printer, always: kinds without one of their own get name and time of creation.
+//! Never: versions; a kind has the same columns in all of them.
 
 use std::cmp::Ordering;
 

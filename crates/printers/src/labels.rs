@@ -17,8 +17,8 @@ pub fn format_labels(labels: &Value) -> String {
     }
 }
 
-/// A `LabelSelector` in the syntax of the `labelSelector` parameter: empty when it is absent or selects everything, `None`
-/// when it is not valid.
+/// A `LabelSelector` in the syntax of the `labelSelector` parameter: empty when it is absent or selects
+/// everything, `None` when it is not valid.
 pub fn selector(selector: &Value) -> Option<String> {
     let selector = Member::of(selector);
     let mut requirements = Vec::new();
@@ -34,7 +34,8 @@ pub fn selector(selector: &Value) -> Option<String> {
     Some(texts.join(","))
 }
 
-/// A `LabelSelector` as [`selector`] words it, `<none>` for an empty one, `<error>` for one that is not valid.
+/// A `LabelSelector` as [`selector`] words it, `<none>` for an empty one, `<error>` for one that is not
+/// valid.
 pub fn format_selector(value: &Value) -> String {
     match selector(value) {
         None => "<error>".to_owned(),

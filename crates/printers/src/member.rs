@@ -1,4 +1,5 @@
-//! Reading an object that may lack anything: a member that is missing, null or of another type reads as Go's zero value.
+//! Reading an object that may lack anything: a member that is missing, null or of another type reads as Go's
+//! zero value.
 //!
 //! In: a borrowed JSON value. Out: borrowed parts of it. Never: a panic, a copy, a change.
 

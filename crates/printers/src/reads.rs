@@ -1,7 +1,7 @@
 //! Which members of an object its cells are made of.
 //!
-//! In: an object as JSON text. Out: a value with the members that somebody asks for. Never: a value where the text is no
-//! JSON.
+//! In: an object as JSON text. Out: a value with the members that somebody asks for. Never: a value where the
+//! text is no JSON.
 
 use forebay_apimachinery::json::{self, Part};
 use serde_json::Value;

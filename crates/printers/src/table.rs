@@ -33,7 +33,7 @@ pub struct TableRowCondition {
 
 /// The cells and conditions of one object; the object itself is the caller's to add.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// As many as there are columns, the wide ones included. `IPAddress` has one more, as in kube-apiserver.
     pub cells: Vec<Value>,
     /// Empty but for pods that will not run again.
@@ -92,9 +92,9 @@ impl Printer {
     /// - `now`: what ages are counted to; a row is only good for the moment it was made for.
     ///
     /// Cost: a few microseconds for a pod of 4 KB; linear in the object.
-    pub fn row(&self, object: &Value, now: Timestamp) -> Row {
+    pub fn row(&self, object: &Value, now: Timestamp) -> TableRow {
         let object = Member::of(object);
-        Row { cells: (self.cells)(object, now), conditions: (self.conditions)(object).to_vec() }
+        TableRow { cells: (self.cells)(object, now), conditions: (self.conditions)(object).to_vec() }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The column definitions of every kind against those of Kubernetes v1.36.3: name, type, format, priority, order. Descriptions
-//! are our own, and empty where kube-apiserver has none.
+//! The column definitions of every kind against those of Kubernetes v1.36.3: name, type, format, priority,
+//! order. Descriptions are our own, and empty where kube-apiserver has none.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Objects that no schema would let through: every value of every case replaced by every other type, one at a time. Each
-//! prints the same from what its printer reads of it as from all of it.
+//! Objects that no schema would let through: every value of every case replaced by every other type, one at a
+//! time. Each prints the same from what its printer reads of it as from all of it.
 
 use forebay_printers::{printer, row};
 use jiff::Timestamp;

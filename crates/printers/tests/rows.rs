@@ -1,5 +1,6 @@
-//! The cells of every kind, case by case. What is expected was printed by Kubernetes v1.36.3 for the same object at the same
-//! moment; the cases themselves are ours. One case a line: name, group, kind, cells, conditions, object.
+//! The cells of every kind, case by case. What is expected was printed by Kubernetes v1.36.3 for the same
+//! object at the same moment; the cases themselves are ours. One case a line: name, group, kind, cells,
+//! conditions, object.
 
 use forebay_printers::row;
 use jiff::Timestamp;

@@ -1,7 +1,8 @@
-//! What follows a write, before its client is answered: what other requests are judged by is taken in, and what the object had is
-//! given back.
+//! What follows a write, before its client is answered: what other requests are judged by is taken in, and
+//! what the object had is given back.
 //!
-//! In: what was stored or deleted. Out: nothing; what fails is told in the log, and made good by who looks after it. Never: refuses.
+//! In: what was stored or deleted. Out: nothing; what fails is told in the log, and made good by who looks
+//! after it. Never: refuses.
 
 use std::sync::Arc;
 
@@ -13,14 +14,21 @@ use forebay_object::Object;
 
 use crate::context::Context;
 use crate::limits::TAKEN_IN_WAIT;
+use crate::policy_source;
 use crate::services;
 use crate::write::deletion;
 
-/// What follows a write. A CRD is served, and a namespace that is on its way out takes nothing new.
+/// What other writes are judged by from the cache, once its writer is answered.
+const DECIDES: [&str; 3] = ["namespaces", "limitranges", "resourcequotas"];
+
+/// What follows a write. A CRD is served, and a namespace that is on its way out takes nothing new, or
+/// no more than its limits say.
 pub(crate) async fn write(context: &Context, served: &Served, object: &Object) {
     if served.is_crd() {
         crds_taken_in(context, object.revision()).await;
-    } else if served.is("", "namespaces")
+    } else if policy_source::has(served) {
+        policy_source::take_in(context, served, object.revision()).await;
+    } else if DECIDES.iter().any(|resource| served.is("", resource))
         && let Some(store) = &served.store
     {
         let deadline = context.clock.now() + TAKEN_IN_WAIT;
@@ -29,7 +37,8 @@ pub(crate) async fn write(context: &Context, served: &Served, object: &Object) {
     }
 }
 
-/// What follows a delete: a CRD's end is taken in, what the object had is given back, and the Endpoints of a Service go with it.
+/// What follows a delete: a CRD's end is taken in, what the object had is given back, and the Endpoints of a
+/// Service go with it.
 pub(crate) async fn delete(
     context: &Arc<Context>,
     served: &Served,
@@ -39,6 +48,8 @@ pub(crate) async fn delete(
 ) {
     if served.is_crd() {
         crds_taken_in(context, revision).await;
+    } else if policy_source::has(served) && mode == Mode::Commit {
+        policy_source::take_in(context, served, revision).await;
     }
     if mode == Mode::Commit {
         services::after_delete(context, served, object, revision).await;
@@ -61,7 +72,7 @@ async fn crds_taken_in(context: &Context, revision: Revision) {
 /// Deletes the Endpoints of a Service that is gone, as upstream does, lest a new one of its name finds them.
 async fn delete_endpoints(context: &Arc<Context>, service: &Object) -> Result<(), Status> {
     let Some(served) = context.catalog().resource("", "v1", "endpoints").cloned() else { return Ok(()) };
-    let store = context.store_of(&served)?;
+    let store = served.stored()?;
     let (now, options) = (context.now_rfc3339(), DeleteOptions::default());
     let judge = |current: Option<&Current>| {
         let current = current.ok_or_else(|| Status::not_found("", "endpoints", service.name()))?;

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_admission::{Admission, ServiceAccountAdmission};
+use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
+use forebay_apimachinery::{Attributes, Caller};
 use forebay_backend::Backend;
 use forebay_catalog::Opener;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Room};
+use forebay_webhooks::{Calls, NobodyCalls, WebhookMetrics};
 
 use crate::identity::Identity;
 use crate::services::ServicesConfig;
@@ -29,6 +32,12 @@ pub struct Config {
     pub services: ServicesConfig,
     /// Which admission plugins are on (`--disable-admission-plugins`).
     pub admission: Admission,
+    /// Who carries what webhooks are asked.
+    pub webhooks: Arc<dyn Calls>,
+    /// What is counted of that.
+    pub webhook_metrics: Arc<WebhookMetrics>,
+    /// Who is asked when a policy asks what somebody may.
+    pub authorizer: Arc<dyn Authorizer>,
     /// How soon the caches seal what is quiet.
     pub pace: Pace,
     /// Whose the store's history is.
@@ -69,6 +78,9 @@ impl Default for Config {
             service_account_admission: ServiceAccountAdmission::Off,
             services: ServicesConfig::default(),
             admission: Admission::default(),
+            webhooks: Arc::new(NobodyCalls),
+            webhook_metrics: Arc::default(),
+            authorizer: Arc::new(NobodyAsked),
             pace: limits::PACE,
             history: History::Own,
             room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),
@@ -77,4 +89,15 @@ impl Default for Config {
             identity: None,
         }
     }
+}
+
+/// The authorizer of a registry that has none: it knows nothing.
+struct NobodyAsked;
+
+impl Authorizer for NobodyAsked {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> Eventual<'a, Decision> {
+        Eventual::Now(Decision::NoOpinion(Because::Unsaid))
+    }
+
+    fn rules(&self, _: &Caller, _: &str, _: &mut Rules) {}
 }

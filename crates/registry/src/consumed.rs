@@ -1,7 +1,7 @@
 //! A tree that whoever uses it consumes, and that is read again from its text if it is needed once more.
 //!
-//! In: a tree and its text. Out: the tree, each time it is asked for. Most are needed once, and then there is no second one beside it.
-//! Never: holds a copy.
+//! In: a tree and its text. Out: the tree, each time it is asked for. Most are needed once, and then there is
+//! no second one beside it. Never: holds a copy.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,6 +1,8 @@
-//! What every verb works with: the store, the catalog, a clock, randomness, tasks. Passed as an argument, never reached for.
+//! What every verb works with: the store, the catalog, a clock, randomness, tasks. Passed as an argument,
+//! never reached for.
 //!
-//! Owns the published catalog. In: what the server is made of. Out: the same, to who answers a request. Never: a verb.
+//! Owns the published catalog. In: what the server is made of. Out: the same, to who answers a request.
+//! Never: a verb.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +15,14 @@ use forebay_catalog::errors;
 use forebay_catalog::store::Store;
 use forebay_catalog::{Catalog, Opener, Served, table};
 use forebay_object::Object;
+use forebay_reads::Planner;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_watchcache::{History, Snapshot};
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::frames::Frames;
+use crate::in_force::InForce;
+use crate::quota_queue::Quotas;
 use crate::ruled::Ruled as _;
 use crate::services::Services;
 
@@ -28,11 +32,13 @@ pub(crate) struct Context {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) opener: Opener,
     pub(crate) clock: Clock,
-    pub(crate) random: Random,
+    pub(crate) random: Arc<Random>,
     pub(crate) tasks: Tasks,
     pub(crate) services: Services,
-    pub(crate) frames: Arc<Frames>,
+    pub(crate) planner: Planner,
     pub(crate) admission: Admission,
+    pub(crate) in_force: InForce,
+    pub(crate) quotas: Quotas,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -50,10 +56,18 @@ impl Context {
         let opener = config.opener(&backend, &clock, &tasks);
         let catalog = table::catalog(&opener, forebay_strategy::convert::of);
         let services = Services::new(&opener);
+        let random = Arc::new(random);
         let admission = config.admission.clone().with_service_accounts(config.service_account_admission);
         Context {
             admission,
-            frames: Arc::new(Frames::new(config.frame_lead_bytes)),
+            in_force: InForce::default(),
+            quotas: Quotas::default(),
+            planner: Planner::new(
+                clock.clone(),
+                random.clone(),
+                config.frame_lead_bytes,
+                config.min_request_timeout,
+            ),
             config,
             backend,
             opener,
@@ -78,12 +92,12 @@ impl Context {
 
     /// Wall time as Tables show ages at.
     pub(crate) fn timestamp(&self) -> jiff::Timestamp {
-        crate::wall_time::timestamp(&self.clock)
+        forebay_reads::timestamp(&self.clock)
     }
 
     /// Wall time as `creationTimestamp` has it.
     pub(crate) fn now_rfc3339(&self) -> String {
-        self.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        forebay_reads::rfc3339(self.timestamp())
     }
 
     /// How long objects of this kind are kept.
@@ -96,11 +110,6 @@ impl Context {
         let served = self.catalog().resource(group, version, resource).cloned();
         let store = served.and_then(|served| served.store.clone());
         store.ok_or_else(|| Status::internal(format!("{resource} has no storage")))
-    }
-
-    /// The store of `served`.
-    pub(crate) fn store_of(&self, served: &Served) -> Result<Arc<Store>, Status> {
-        served.store.clone().ok_or_else(|| served.method_not_supported("read"))
     }
 
     /// What is in `store` once that is read, with every commit that was acknowledged before.

@@ -1,8 +1,8 @@
 //! CustomResourceDefinitions: from stored objects to served resources.
 //!
-//! One task owns what is known of the CRDs. It follows them like any watcher, writes their conditions, and publishes a
-//! new catalog. A client that wrote a CRD is answered once the catalog has taken it in, so that what it created is
-//! served at once.
+//! One task owns what is known of the CRDs. It follows them like any watcher, writes their conditions, and
+//! publishes a new catalog. A client that wrote a CRD is answered once the catalog has taken it in, so that
+//! what it created is served at once.
 
 mod cleanup;
 
@@ -15,17 +15,19 @@ use forebay_catalog::crd::{LayoutKey, is_true, needs, text};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Decision, Mode, Store};
 use forebay_catalog::{Catalog, Served, custom_served, retire, table};
+use forebay_crd::conditions;
 use forebay_object::Object;
-use forebay_schema::crd::conditions;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
 use self::cleanup::{Cleanup, Deletion};
 use crate::context::Context;
+use crate::owners;
 
 /// How long a new resource's cache is waited for before it is published all the same.
 const READY_WAIT: Duration = Duration::from_secs(5);
-/// Pause before the CRDs are read again that could not be read: as long as one failed read lets the others fail.
+/// Pause before the CRDs are read again that could not be read: as long as one failed read lets the others
+/// fail.
 const AGAIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the controller knows.
@@ -82,8 +84,8 @@ impl Known {
         self.judged = false;
     }
 
-    /// Takes in the CRD as it is in a state that was read anew, at `revision`. What it was in between is not known, nor
-    /// whether what is known was ever so: the store may have been put back.
+    /// Takes in the CRD as it is in a state that was read anew, at `revision`. What it was in between is not
+    /// known, nor whether what is known was ever so: the store may have been put back.
     fn replace(&mut self, value: Value, revision: Revision) {
         let is_same = revision_of(&value) == revision_of(&self.value);
         self.take(value, revision);
@@ -119,7 +121,7 @@ pub(crate) async fn start_crds(context: &Arc<Context>) -> Result<(), Status> {
     let served =
         context.catalog().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
     let served = served.ok_or_else(|| Status::internal("CRDs are not served"))?;
-    let store = context.store_of(&served)?;
+    let store = served.stored()?;
     let (crds, reached) = (BTreeMap::new(), Revision::FIRST);
     let mut controller = Controller { context: context.clone(), served, store, crds, reached };
     let mut watcher = controller.watch().await.map_err(|error| errors::cache(&error))?;
@@ -145,8 +147,8 @@ impl Controller {
         }
     }
 
-    /// A watch that begins with the state as it is now, which is waited for. `None` when there is nothing to come: the
-    /// store is closed.
+    /// A watch that begins with the state as it is now, which is waited for. `None` when there is nothing to
+    /// come: the store is closed.
     async fn watch_again(&self) -> Option<Watcher> {
         loop {
             self.store.cacher.wait_ready().await;
@@ -169,8 +171,8 @@ impl Controller {
         self.store.cacher.watch_list(interest, snapshot)
     }
 
-    /// Takes the state that a watch begins with in the place of what is known, and publishes it once. That state may be
-    /// older: of a store that was put back.
+    /// Takes the state that a watch begins with in the place of what is known, and publishes it once. That
+    /// state may be older: of a store that was put back.
     async fn take_state(&mut self, watcher: &mut Watcher) {
         let mut gone: BTreeSet<String> = self.crds.keys().cloned().collect();
         while let Some(step) = watcher.try_next() {
@@ -251,8 +253,8 @@ impl Controller {
         self.clean_up();
     }
 
-    /// Writes what the conditions of the CRDs are now, in order of creation: of those that have changed, and of those
-    /// that wait for a name, which another may have given up.
+    /// Writes what the conditions of the CRDs are now, in order of creation: of those that have changed, and
+    /// of those that wait for a name, which another may have given up.
     async fn write_conditions(&mut self) {
         let mut order: Vec<(String, String)> = self
             .crds
@@ -297,8 +299,8 @@ impl Controller {
         }
     }
 
-    /// Stores `status`; the CRD as stored then, or `None` when it has changed in the meantime, in which case an event
-    /// is on its way.
+    /// Stores `status`; the CRD as stored then, or `None` when it has changed in the meantime, in which case
+    /// an event is on its way.
     async fn write_status(&self, name: &str, status: &Value) -> Result<Option<(Value, Revision)>, Status> {
         let key = self.store.key("", name);
         let seen = self.crds.get(name).map(|known| known.value["metadata"]["resourceVersion"].clone());
@@ -310,12 +312,20 @@ impl Controller {
                 if Some(&value["metadata"]["resourceVersion"]) != seen.as_ref() {
                     return Err(Status::new(Reason::Conflict, "changed"));
                 }
+                let live = value.clone();
                 value["status"] = status.clone();
-                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () })
+                owners::by_server(
+                    &self.context,
+                    &self.served,
+                    (owners::SERVER, "status"),
+                    Some(&live),
+                    &mut value,
+                )?;
+                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None })
             })
             .await;
         match done {
-            Ok(forebay_catalog::store::Done::Put { object, .. }) => {
+            Ok(forebay_catalog::store::Done::Put { object }) => {
                 self.served.to_value(&object).map(|value| Some((value, object.revision())))
             }
             Ok(_) => Ok(None),

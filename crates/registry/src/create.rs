@@ -8,10 +8,11 @@ use forebay_catalog::store::Mode;
 
 use crate::context::{Context, whole};
 use crate::incoming;
-use crate::request::{Answer, Body, MayCreate, Outcome, Target};
 use crate::services;
 use crate::subresources;
 use crate::write::{Input, Write, rounds};
+use forebay_api::{Answer, Body, MayCreate, Outcome};
+use forebay_catalog::Target;
 
 /// Creates an object, or what a subresource makes of a POST.
 ///
@@ -44,26 +45,35 @@ pub(crate) async fn create_object(
 ) -> Result<Answer, Status> {
     let served = &target.served;
     if served.kind.is_terminating() {
-        return Err(terminating(target, body));
+        return Err(terminating(target, &incoming::name_in(body, &target.lease)));
     }
-    let mode = Mode::of(options.dry_run);
-    let mut write = Write::new(Verb::Create, target, Input::Object(body), mode, options.field_validation);
-    write.store = Some(context.store_of(served)?);
+    let mut write = Write::new(Verb::Create, target, Input::Object(body), options);
     write.may_create = may_create;
-    let object = rounds::create(&mut write, context).await?;
-    let outcome = Outcome::Created(match mode {
-        Mode::DryRun => served.without_revision(&object)?,
+    carry_out(write, context).await
+}
+
+/// Creates what a write says.
+///
+/// # Errors
+/// As [`create`].
+pub(crate) async fn carry_out(mut write: Write<'_>, context: &Arc<Context>) -> Result<Answer, Status> {
+    let served = write.served();
+    write.store = Some(served.stored()?);
+    let created = rounds::create(&mut write, context).await;
+    let object = created.map_err(|status| write.refused(status))?;
+    let outcome = Outcome::Created(match write.mode {
+        Mode::DryRun => served.not_carried_out(&object, write.version_sent.take())?,
         Mode::Commit => whole(served, &object, None),
     });
     Ok(Answer { outcome, warnings: write.warnings() })
 }
 
-fn terminating(target: &Target, body: &Body) -> Status {
+/// Nothing new is taken of what is going.
+pub(crate) fn terminating(target: &Target, name: &str) -> Status {
     let served = &target.served;
-    let name = incoming::name_in(body, &target.lease);
     let message = format!(
         "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
         served.gvr.group_resource()
     );
-    Status::new(Reason::Forbidden, message).about(served.group(), served.resource(), &name)
+    Status::new(Reason::Forbidden, message).about(served.group(), served.resource(), name)
 }

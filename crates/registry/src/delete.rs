@@ -5,41 +5,27 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::options::{DeleteOptions, FieldValidation, IGNORE_READ_ERRORS, field_invalid};
+use forebay_apimachinery::options::{DeleteOptions, IGNORE_READ_ERRORS, field_invalid};
 use forebay_apimachinery::{Key, Status, Verb};
 use forebay_catalog::Served;
-use forebay_catalog::store::{Done, Mode, Store};
+use forebay_catalog::store::{Done, Store};
 use forebay_object::Object;
+use forebay_reads::{As, DeletionPlan, ListMeta, ListPlan, Page, Presenter, page};
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::context::{Context, whole};
 use crate::limits::{COLLECTION_PAGE, DELETED_LIST_BYTES_MAX};
-use crate::list::{self, Page};
-use crate::plan::ListPlan;
-use crate::present::{As, ListMeta, Presenter};
-use crate::request::{Answer, Outcome, Target};
 use crate::ruled::Ruled as _;
 use crate::services;
 use crate::write::{Input, Write, rounds};
+use forebay_api::{Answer, DeletedCollection, Outcome, Success, SuccessOf};
+use forebay_catalog::Target;
 
 /// What the default of Jobs, which is not that of other kinds, does to their pods.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
                            remove them or set propagationPolicy=Orphan to suppress this warning";
-
-/// What the DELETE of a collection is about.
-pub(crate) struct Selection {
-    pub(crate) interest: Interest,
-    pub(crate) plan: ListPlan,
-}
-
-impl Selection {
-    /// All that is there.
-    pub(crate) fn everything(interest: Interest) -> Selection {
-        Selection { interest, plan: ListPlan::EVERYTHING }
-    }
-}
 
 /// Deletes an object, or begins to.
 ///
@@ -50,38 +36,55 @@ pub(crate) async fn delete(
     target: &Target,
     options: &DeleteOptions,
 ) -> Result<Answer, Status> {
+    delete_as(context, target, options, AskedBy::Name).await
+}
+
+/// How an object that is deleted was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskedBy {
+    Name,
+    Collection,
+}
+
+async fn delete_as(
+    context: &Arc<Context>,
+    target: &Target,
+    options: &DeleteOptions,
+    by: AskedBy,
+) -> Result<Answer, Status> {
     if !services::take_part(&target.served) {
-        return delete_object(context, target, options).await;
+        return delete_object(context, target, options, by).await;
     }
     let (owned, target, options) = (context.clone(), target.clone(), options.clone());
-    services::to_the_end(context, async move { delete_object(&owned, &target, &options).await }).await
+    services::to_the_end(context, async move { delete_object(&owned, &target, &options, by).await }).await
 }
 
 async fn delete_object(
     context: &Arc<Context>,
     target: &Target,
     options: &DeleteOptions,
+    by: AskedBy,
 ) -> Result<Answer, Status> {
     let served = &target.served;
-    let mode = Mode::of(options.dry_run);
-    let mut write = Write::new(Verb::Delete, target, Input::Deletion(options), mode, FieldValidation::Ignore);
+    let mut write = Write::new(Verb::Delete, target, Input::Deletion(options), options);
+    write.is_nameless = by == AskedBy::Collection;
     rounds::admit(&mut write, context).await?;
-    let store = context.store_of(served)?;
+    let store = served.stored()?;
     if options.ignores_read_errors() {
         let key = store.key(target.namespace(), target.name());
         return delete_corrupt(target, &store, &key).await;
     }
     write.store = Some(store);
     rounds::delete(&mut write, context).await?;
-    let outcome = match write.done {
+    let outcome = match write.done.take() {
         Some(Done::Deleted { object, revision, .. }) => {
             if served.rules().flags().returns_deleted_object {
                 Outcome::Object(whole(served, &object, Some(revision)))
             } else {
-                Outcome::Success(success(served, &object)?)
+                success(served, &object)?
             }
         }
-        Some(Done::Put { object, .. } | Done::Kept { object, .. }) => {
+        Some(Done::Put { object } | Done::Kept { object }) => {
             let bytes = whole(served, &object, None);
             if options.orphan_dependents == Some(false) {
                 Outcome::Accepted(bytes)
@@ -91,7 +94,7 @@ async fn delete_object(
         }
         None => return Err(Status::internal("nothing was deleted")),
     };
-    let mut warnings = Vec::new();
+    let mut warnings = write.warnings();
     if served.is("batch", "jobs")
         && options.propagation_policy.is_none()
         && options.orphan_dependents.is_none()
@@ -101,56 +104,57 @@ async fn delete_object(
     Ok(Answer { outcome, warnings })
 }
 
-/// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status` where that
-/// is too long.
+/// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status`
+/// where that is too long.
 ///
 /// # Errors
-/// As [`Registry::list`] and [`Registry::delete`]; objects that are gone in the meantime are passed over.
+/// As a LIST and as [`delete`]; objects that are gone in the meantime are passed over.
 pub(crate) async fn delete_collection(
     context: &Arc<Context>,
     target: &Target,
-    selection: Selection,
+    selection: DeletionPlan,
     options: &DeleteOptions,
-) -> Result<Answer, Status> {
+) -> Result<DeletedCollection, Status> {
     if options.ignores_read_errors() {
         let why = "is not allowed with DELETECOLLECTION, try again after removing the option";
         let cause = field_invalid(IGNORE_READ_ERRORS, "true", why);
         return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", vec![cause]));
     }
-    let mode = Mode::of(options.dry_run);
     let deletion = Input::Deletion(options);
-    let mut write = Write::new(Verb::DeleteCollection, target, deletion, mode, FieldValidation::Ignore);
+    let mut write = Write::new(Verb::DeleteCollection, target, deletion, options);
     rounds::admit(&mut write, context).await?;
-    let outcome = match delete_selected(context, target, selection, options, Collect::List).await? {
+    let DeletionPlan { plan, interest, .. } = selection;
+    let (objects, list) = delete_selected(context, target, (plan, interest), options, Collect::List).await?;
+    let outcome = match list {
         Some(list) => Outcome::Object(list.finish()),
-        None => Outcome::Success(success_of(&target.served, Map::new())),
+        None => success_of(&target.served, Map::new()),
     };
-    Ok(Answer::plain(outcome))
+    Ok(DeletedCollection { answer: Answer::plain(outcome), objects })
 }
 
 /// Deletes every object of a resource, and keeps nothing of them.
 ///
 /// # Errors
-/// As [`Registry::delete_collection`].
+/// As [`delete_collection`].
 pub(crate) async fn delete_everything(context: &Arc<Context>, target: &Target) -> Result<(), Status> {
-    let store = context.store_of(&target.served)?;
-    let everything = Selection::everything(Interest::all(store.reach(None, None)));
+    let store = target.served.stored()?;
+    let everything = (ListPlan::EVERYTHING, Interest::all(store.reach(None, None)));
     delete_selected(context, target, everything, &DeleteOptions::default(), Collect::Nothing).await.map(drop)
 }
 
-/// Deletes what `selection` shows. The list of it, unless that is too long or nobody wants it.
+/// Deletes what a plan shows. How many objects that were, and the list of them, unless that is too long or
+/// nobody wants it.
 async fn delete_selected(
     context: &Arc<Context>,
     target: &Target,
-    selection: Selection,
+    (plan, interest): (ListPlan, Interest),
     options: &DeleteOptions,
     collect: Collect,
-) -> Result<Option<DeletedList>, Status> {
-    let Selection { interest, plan } = selection;
-    let mut left = plan.limit.unwrap_or(usize::MAX);
+) -> Result<(usize, Option<DeletedList>), Status> {
+    let (limit, mut left) = (plan.limit.unwrap_or(usize::MAX), plan.limit.unwrap_or(usize::MAX));
     let served = &target.served;
-    let store = context.store_of(served)?;
-    let page = list::page(&store, &plan, &interest, &context.clock).await?;
+    let store = served.stored()?;
+    let page = page(&store, &plan, &interest, &context.clock).await?;
     let Page { snapshot, mut after, meta } = page;
     let mut deleted = match collect {
         Collect::List => Some(DeletedList::new(served, meta)),
@@ -170,7 +174,7 @@ async fn delete_selected(
                 namespace: served.namespaced.then(|| object.namespace().to_string()),
                 ..target.clone()
             };
-            match delete(context, &one, options).await {
+            match delete_as(context, &one, options, AskedBy::Collection).await {
                 Err(status) if status.reason != forebay_apimachinery::Reason::NotFound => {
                     return Err(status);
                 }
@@ -184,7 +188,7 @@ async fn delete_selected(
         // Where nothing matches this is all that it waits for.
         tokio::task::yield_now().await;
     }
-    Ok(deleted)
+    Ok((limit - left, deleted))
 }
 
 /// What is kept of the objects that are deleted with their collection.
@@ -235,15 +239,14 @@ async fn delete_corrupt(target: &Target, store: &Store, key: &Key) -> Result<Ans
         return Err(Status::invalid(served.group(), served.resource(), target.name(), vec![cause]));
     }
     tracing::warn!(%key, "deleted a value that cannot be read, as a client asked for");
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-        "details": { "name": target.name(), "kind": *served.gvk.kind }, "code": 200,
-    });
-    Ok(Answer::plain(Outcome::Success(lined(&status))))
+    let mut details = Map::new();
+    details.insert("name".into(), json!(target.name()));
+    details.insert("kind".into(), json!(*served.gvk.kind));
+    Ok(Answer::plain(Outcome::Success(Success { of: SuccessOf::CorruptDeletion, details })))
 }
 
 /// A `Status` of success that names what is gone.
-fn success(served: &Served, object: &Object) -> Result<Bytes, Status> {
+fn success(served: &Served, object: &Object) -> Result<Outcome, Status> {
     let uid = served.to_value(object)?["metadata"]["uid"].clone();
     let mut details = Map::new();
     details.insert("name".into(), json!(object.name()));
@@ -252,19 +255,46 @@ fn success(served: &Served, object: &Object) -> Result<Bytes, Status> {
 }
 
 /// A `Status` of success that names the resource, and what `details` has.
-fn success_of(served: &Served, mut details: Map<String, Value>) -> Bytes {
+fn success_of(served: &Served, mut details: Map<String, Value>) -> Outcome {
     if !served.group().is_empty() {
         details.insert("group".into(), json!(served.group()));
     }
     details.insert("kind".into(), json!(served.resource()));
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
-    });
-    lined(&status)
+    Outcome::Success(Success { of: SuccessOf::Deletion, details })
 }
 
-fn lined(status: &Value) -> Bytes {
-    let mut out = forebay_catalog::compact(status).into_bytes();
-    out.push(b'\n');
-    Bytes::from(out)
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use forebay_api::Body;
+    use forebay_apimachinery::options::{CreateOptions, ListOptions};
+    use forebay_apimachinery::selector::LabelSelector;
+
+    use super::*;
+    use crate::tests::config_maps;
+
+    #[tokio::test]
+    async fn the_delete_of_a_collection_lets_others_work() {
+        let (registry, all) = config_maps(Some("default")).await;
+        for number in 0..8 {
+            let body = json!({ "metadata": { "name": format!("o-{number}") } });
+            let made = registry.create(&all, &Body::Value(body), &CreateOptions::default()).await;
+            assert!(made.is_ok(), "o-{number}");
+        }
+        // So many requirements that one object is looked at in one go.
+        let many: String = (0..Interest::LOOKS_MAX / 2).map(|number| format!("!k{number},")).collect();
+        let label_selector = LabelSelector::parse(&format!("{many}none")).expect("a selector");
+        let (selection, options) =
+            (ListOptions { label_selector, ..ListOptions::default() }, DeleteOptions::default());
+        let mut work = std::pin::pin!(registry.delete_collection(&all, &selection, &options));
+        let mut turns = 0;
+        let deleted = std::future::poll_fn(|cx| {
+            let polled = work.as_mut().poll(cx);
+            turns += usize::from(matches!(polled, Poll::Pending));
+            polled
+        });
+        let deleted = deleted.await;
+        assert!(deleted.is_ok() && turns >= 8, "{turns}");
+    }
 }

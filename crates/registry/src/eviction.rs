@@ -1,7 +1,7 @@
 //! POST to a pod's `eviction`: a DELETE that the disruption budgets of its namespace have to let through.
 //!
-//! In: an Eviction. Out: the pod deleted, and one disruption taken of its budget in a guarded update. Never: waits until
-//! a budget lets it through; the client does.
+//! In: an Eviction. Out: the pod deleted, and one disruption taken of its budget in a guarded update. Never:
+//! waits until a budget lets it through; the client does.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/pod/storage/eviction.go`.
 
@@ -17,8 +17,8 @@ use crate::context::Context;
 use crate::delete;
 use crate::incoming::name_of;
 use crate::limits::{EVICTION_ROUNDS_MAX, UNPROCESSED_RETRY_SECONDS};
-use crate::request::{Target, not_found};
 use crate::write::preconditions;
+use forebay_catalog::Target;
 use forebay_strategy::{Refusal, Standing, eviction};
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -72,11 +72,11 @@ async fn evict_what_disrupts_nothing(
     target: &Target,
     options: &DeleteOptions,
 ) -> Result<Option<Value>, Status> {
-    let store = context.store_of(&target.served)?;
+    let store = target.served.stored()?;
     let key = store.key(target.namespace(), target.name());
     let mut last = None;
     for _ in 0..EVICTION_ROUNDS_MAX {
-        let found = store.live(&key).await?.ok_or_else(|| not_found(target))?;
+        let found = store.live(&key).await?.ok_or_else(|| target.not_found())?;
         let pod = target.served.to_value(&found.object)?;
         if !eviction::disrupts_nothing(&pod) {
             return Ok(Some(pod));
@@ -99,7 +99,7 @@ async fn evict_what_disrupts_nothing(
 async fn budget_of(context: &Arc<Context>, target: &Target, pod: &Value) -> Result<Option<Value>, Status> {
     let served = context.catalog().resource("policy", "v1", "poddisruptionbudgets").cloned();
     let Some(served) = served else { return Ok(None) };
-    let store = context.store_of(&served)?;
+    let store = served.stored()?;
     let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
     let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
     let mut found = None;
@@ -126,17 +126,16 @@ async fn spend_budget(
 ) -> Result<(), Status> {
     let served = context.catalog().resource("policy", "v1", "poddisruptionbudgets").cloned();
     let served = served.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
-    let store = context.store_of(&served)?;
+    let store = served.stored()?;
     let key = store.key(target.namespace(), name);
     let now = context.now_rfc3339();
     let judge = |current: Option<&forebay_catalog::store::Current>| {
         let current = current.ok_or_else(|| Status::not_found("policy", "poddisruptionbudgets", name))?;
         let mut budget = served.to_value(&current.object)?;
         eviction::spend(&mut budget, target.name(), &now).map_err(|refusal| refused(name, refusal))?;
-        Ok(Decision::Put { value: served.encode(budget)?, ttl: None, carry: () })
+        Ok(Decision::Put { value: served.encode(budget)?, ttl: None })
     };
-    let mode = if dry_run { Mode::DryRun } else { Mode::Commit };
-    store.guarded_update(&key, mode, judge).await.map(|_| ())
+    store.guarded_update(&key, Mode::of(dry_run), judge).await.map(|_| ())
 }
 
 /// Tells in the pod's status why it goes, and deletes it.
@@ -147,22 +146,22 @@ async fn delete_evicted(
 ) -> Result<(), Status> {
     if !options.dry_run {
         let served = &target.served;
-        let store = context.store_of(served)?;
+        let store = served.stored()?;
         let key = store.key(target.namespace(), target.name());
         let now = context.now_rfc3339();
         let judge = |current: Option<&forebay_catalog::store::Current>| {
-            let current = current.ok_or_else(|| not_found(target))?;
+            let current = current.ok_or_else(|| target.not_found())?;
             let mut pod = served.to_value(&current.object)?;
             preconditions::of_deletion(target, &pod, &options)?;
             let before = pod.clone();
             eviction::mark_disrupted(&mut pod, &now);
             if pod == before {
-                return Ok(Decision::Keep { carry: () });
+                return Ok(Decision::Keep);
             }
-            Ok(Decision::Put { value: served.encode(pod)?, ttl: None, carry: () })
+            Ok(Decision::Put { value: served.encode(pod)?, ttl: None })
         };
         let done = store.guarded_update(&key, Mode::Commit, judge).await?;
-        let (Done::Put { object, .. } | Done::Kept { object, .. } | Done::Deleted { object, .. }) = done;
+        let (Done::Put { object } | Done::Kept { object } | Done::Deleted { object, .. }) = done;
         if let Some(revision) = &mut options.preconditions.resource_version {
             *revision = object.revision().to_string();
         }

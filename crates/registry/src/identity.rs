@@ -1,7 +1,7 @@
 //! What a server is called, and what its Lease says of it.
 //!
-//! In: what the host is called, and where the server is reached. Out: a name that is the same after each start. Never: writes the
-//! Lease, which `lease.rs` does.
+//! In: what the host is called, and where the server is reached. Out: a name that is the same after each
+//! start. Never: writes the Lease, which `lease.rs` does.
 //!
 //! Source: kubernetes v1.36.3 `controlplane/apiserver/server.go`; component-helpers v0.36.3 `apimachinery/lease`.
 
@@ -29,8 +29,8 @@ pub struct Identity {
 impl Identity {
     /// The server on the host `hostname`, of the same name after each start.
     ///
-    /// - `place`: where it is reached, which tells servers of one host apart; none for one that is alone on its store, which has the
-    ///   name that kube-apiserver would have there.
+    /// - `place`: where it is reached, which tells servers of one host apart; none for one that is alone on
+    ///   its store, which has the name that kube-apiserver would have there.
     pub fn new(hostname: &str, place: Option<&str>) -> Identity {
         let mut hash = Sha256::new();
         for part in [Some(hostname), Some(COMPONENT), place].into_iter().flatten() {

@@ -5,15 +5,20 @@
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{GroupVersionKind, Lease, Status, json};
 use forebay_catalog::{Served, normalize_as};
+use forebay_fieldmanager::Sent;
 use forebay_schema::builtin::table;
 use serde_json::Value;
 
-use crate::request::{Body, Target, unrecognized};
+use forebay_api::Body;
+use forebay_apimachinery::unrecognized;
+use forebay_catalog::Target;
 
 /// A value of its kind, and what is to be said about it.
 pub struct Incoming {
     pub value: Value,
     pub warnings: Vec<String>,
+    /// What it said of who owns its fields.
+    pub entries: Sent,
 }
 
 /// Reads `body` as an object of `expected`, which is the kind of the target's resource or of a subresource.
@@ -26,11 +31,12 @@ pub fn read(
     body: &Body,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
-    let (value, duplicates) = decode(target, expected, body)?;
-    normalize(target, expected, value, duplicates, validation)
+    let (value, problems) = decode(target, expected, body)?;
+    normalize(target, expected, value, problems, body, validation)
 }
 
-/// The tree of `body`, which says that it is of `expected`; and what members come twice in it.
+/// The tree of `body`, which says that it is of `expected`; and what is wrong with it to a strict reader:
+/// members that come twice.
 ///
 /// # Errors
 /// As [`read`].
@@ -40,14 +46,17 @@ pub(crate) fn decode(
     body: &Body,
 ) -> Result<(Value, Vec<String>), Status> {
     let (served, lease) = (&*target.served, &target.lease);
-    let (mut value, duplicates) = match body {
+    let (mut value, duplicates): (Value, Vec<String>) = match body {
         Body::Value(value) => (json::copy(value, lease)?, Vec::new()),
-        Body::Json(json) => {
+        Body::Json(json) | Body::Yaml { json, .. } => {
             let parsed = json::parse(json, lease).map_err(|error| {
                 let why = format!("couldn't get version/kind; json parse error: {error}");
                 unrecognized(&expected.kind, &why, json)
             })?;
-            let duplicates: Vec<String> = parsed.duplicate_fields().collect();
+            let duplicates = match body {
+                Body::Yaml { repeated, .. } => repeated.iter().cloned().collect(),
+                _ => parsed.duplicate_fields().collect(),
+            };
             (parsed.value, duplicates)
         }
     };
@@ -70,13 +79,17 @@ fn text_in(body: &Body, lease: &Lease, find: impl Fn(&Value) -> Option<&str>) ->
     let _tree = lease.scope();
     match body {
         Body::Value(value) => text(value),
-        Body::Json(json) => json::parse(json, lease).map(|parsed| text(&parsed.value)).unwrap_or_default(),
+        Body::Json(json) | Body::Yaml { json, .. } => {
+            json::parse(json, lease).map(|parsed| text(&parsed.value)).unwrap_or_default()
+        }
     }
 }
 
-/// Brings `value` into the form of its kind: types checked, unknown fields dropped, defaults of a CRD's schema set.
+/// Brings `value` into the form of its kind: types checked, unknown fields dropped, defaults of a CRD's
+/// schema set.
 ///
 /// - `problems`: what is wrong with the body already, `duplicate field "x"`.
+/// - `body`: what the value was read from. Of a built-in kind all that is wrong is told as it stands there.
 ///
 /// # Errors
 /// 400 for a value of the wrong type, and for problems when `validation` is strict.
@@ -85,9 +98,14 @@ pub fn normalize(
     expected: &GroupVersionKind,
     value: Value,
     problems: Vec<String>,
+    body: &Body,
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
-    normalized(target, expected, value, problems, validation).map_err(|why| {
+    let text = match body {
+        Body::Json(json) if !target.served.is_custom() || expected != &target.served.gvk => Some(&**json),
+        _ => None,
+    };
+    normalized(target, expected, value, problems, text, validation).map_err(|why| {
         Status::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {why}",
             expected.kind, expected.version, expected.kind
@@ -97,6 +115,8 @@ pub fn normalize(
 
 /// As [`normalize`], with the bare reason of a refusal.
 ///
+/// - `text`: the JSON that says in which order problems are told; else it is that of their finding.
+///
 /// # Errors
 /// What Go's decoder says, or the problems when `validation` is strict.
 pub(crate) fn normalized(
@@ -104,25 +124,48 @@ pub(crate) fn normalized(
     expected: &GroupVersionKind,
     mut value: Value,
     mut problems: Vec<String>,
+    text: Option<&[u8]>,
     validation: FieldValidation,
 ) -> Result<Incoming, String> {
+    let entries = Sent::of(&value, target.served.ty().is_none());
     problems.extend(fit(&target.served, expected, &mut value, &target.lease)?);
-    // Fields have no managers yet: what a client says of them is forgotten.
-    forget_managers(&mut value);
-    match validation {
-        FieldValidation::Ignore => problems.clear(),
-        FieldValidation::Strict if !problems.is_empty() => {
-            return Err(format!("strict decoding error: {}", problems.join(", ")));
-        }
-        FieldValidation::Strict | FieldValidation::Warn => {}
+    if validation == FieldValidation::Ignore || problems.is_empty() {
+        return Ok(Incoming { value, warnings: Vec::new(), entries });
     }
-    Ok(Incoming { value, warnings: problems })
+    if let Some(text) = text.filter(|_| problems.len() > 1) {
+        json::in_order(text, &mut problems);
+        problems.truncate(json::DUPLICATES_MAX);
+    }
+    if validation == FieldValidation::Strict {
+        return Err(format!("strict decoding error: {}", problems.join(", ")));
+    }
+    let warnings = problems.iter().flat_map(|problem| told_of_yaml(problem)).collect();
+    Ok(Incoming { value, warnings, entries })
 }
 
-/// Takes away what `value` says of who manages its fields; whether it said so.
-pub(crate) fn forget_managers(value: &mut Value) -> bool {
-    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
-    metadata.is_some_and(|metadata| metadata.remove("managedFields").is_some())
+/// What is told of a problem to who is only warned: that of each key by itself, where it is one of YAML.
+pub(crate) fn told_of_yaml(problem: &str) -> Vec<String> {
+    match problem.strip_prefix("yaml: unmarshal errors:\n") {
+        None => vec![problem.to_owned()],
+        Some(lines) => lines.lines().map(|line| line.trim().to_owned()).collect(),
+    }
+}
+
+/// What an apply made of an object of `expected`, in the form of its kind. Who applied it is told of nothing.
+///
+/// # Errors
+/// As [`normalized`].
+pub(crate) fn applied(
+    target: &Target,
+    expected: &GroupVersionKind,
+    mut value: Value,
+) -> Result<Value, String> {
+    let served = &target.served;
+    match expected == &served.gvk {
+        true => served.kind.normalize_applied(&mut value, &target.lease)?,
+        false => drop(fit(served, expected, &mut value, &target.lease)?),
+    }
+    Ok(value)
 }
 
 /// Puts the path's namespace into the object, or refuses an object of another place.
@@ -151,7 +194,8 @@ pub(crate) fn name_of(value: &Value) -> &str {
     value["metadata"]["name"].as_str().unwrap_or("")
 }
 
-/// The problems of unknown fields, or why the value cannot be of the `expected` kind: the resource's own, or a subresource's.
+/// The problems of unknown fields, or why the value cannot be of the `expected` kind: the resource's own, or
+/// a subresource's.
 fn fit(
     served: &Served,
     expected: &GroupVersionKind,

@@ -1,7 +1,8 @@
-//! What a controller of this process sees of a resource: its objects, then what happens to them, without frames.
+//! What a controller of this process sees of a resource: its objects, then what happens to them, without
+//! frames.
 //!
-//! In: a target and selectors. Out: [`Notice`]s, in order, with the objects themselves; a consistent look at a
-//! collection ([`Objects`]); word of every new catalog. Never: keeps an object, or shows one to a client.
+//! In: a target and selectors. Out: [`Notice`]s, in order, with the objects themselves; a consistent look at
+//! a collection ([`Objects`]); word of every new catalog. Never: keeps an object, or shows one to a client.
 
 use std::sync::Arc;
 
@@ -9,13 +10,13 @@ use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{GroupResource, Revision, Status};
 use forebay_catalog::errors;
 use forebay_object::Object;
+use forebay_reads::interest;
 use forebay_rt::Instant;
 use forebay_watchcache::{Cacher, Changed, Followed, Follower, Interest, Snapshot};
 use tokio::sync::watch;
 
 use crate::context::Context;
-use crate::plan;
-use crate::request::Target;
+use forebay_catalog::Target;
 
 /// What an informer tells.
 #[derive(Clone, Debug)]
@@ -30,8 +31,9 @@ pub enum Notice {
     Ended,
 }
 
-/// Follows a collection: what is there, then what happens to it. Where history is gone it goes on with what differs, and nothing is
-/// told before a GET shows it: who looks at an object because of a notice sees at least that state.
+/// Follows a collection: what is there, then what happens to it. Where history is gone it goes on with what
+/// differs, and nothing is told before a GET shows it: who looks at an object because of a notice sees at
+/// least that state.
 pub struct Informer {
     cacher: Cacher,
     follower: Follower,
@@ -53,13 +55,9 @@ pub struct CatalogChanges(watch::Receiver<Option<Revision>>);
 ///
 /// # Errors
 /// 405 for what has no storage, 400 for a field that cannot be selected by.
-pub(crate) fn informer(
-    context: &Arc<Context>,
-    target: &Target,
-    options: &ListOptions,
-) -> Result<Informer, Status> {
-    let store = context.store_of(&target.served)?;
-    let interest = plan::interest(target, &store, options)?;
+pub(crate) fn informer(target: &Target, options: &ListOptions) -> Result<Informer, Status> {
+    let store = target.served.stored()?;
+    let interest = interest(target, &store, options)?;
     let cacher = store.cacher.clone();
     Ok(Informer { follower: cacher.follow(interest), cacher, instead: None })
 }
@@ -69,8 +67,8 @@ pub(crate) fn informer(
 /// # Errors
 /// 429 and 504 when the cache cannot answer.
 pub(crate) async fn objects(context: &Arc<Context>, target: &Target) -> Result<Objects, Status> {
-    let store = context.store_of(&target.served)?;
-    let interest = plan::interest(target, &store, &ListOptions::default())?;
+    let store = target.served.stored()?;
+    let interest = interest(target, &store, &ListOptions::default())?;
     let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
     let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
     Ok(Objects { snapshot, interest, resource: target.served.gvr.group_resource() })
@@ -151,13 +149,14 @@ impl Informer {
         }
     }
 
-    /// How often history was gone, and what differs was told instead: what came and went meanwhile was not told of.
+    /// How often history was gone, and what differs was told instead: what came and went meanwhile was not
+    /// told of.
     pub fn gaps(&self) -> u64 {
         self.follower.gaps()
     }
 
-    /// Waits until everything up to `revision` can be had from [`Informer::try_next`] without waiting, at most until
-    /// `deadline`. Whether it can; not while the cache is being filled. Cancel-safe.
+    /// Waits until everything up to `revision` can be had from [`Informer::try_next`] without waiting, at
+    /// most until `deadline`. Whether it can; not while the cache is being filled. Cancel-safe.
     pub async fn reaches(&mut self, revision: Revision, deadline: Instant) -> bool {
         if self.cacher.is_stopped() {
             return true;

@@ -1,35 +1,38 @@
-//! The verbs of the API on every resource that is served.
+//! The verbs of the API on every resource that is served: LIST and WATCH by `reads`, GET and the writes here.
 //!
-//! In: a target, options, a body. Out: an answer, a LIST or WATCH body, or a `Status`. Never: names an HTTP code, an
-//! engine or a file.
+//! In: a target, options, a body. Out: an answer, a LIST or WATCH that is in order, or a `Status`. Never:
+//! names an HTTP code, an engine or a file.
 
 mod after;
 mod api;
+mod apply;
 mod bootstrap;
+mod caches;
 mod config;
+mod configuration;
 mod consumed;
 mod context;
 mod crd;
 mod create;
 mod delete;
 mod eviction;
-mod frames;
 mod get;
 mod identity;
+mod in_force;
 mod incoming;
 mod informer;
 mod kubernetes_service;
 mod limits;
-mod list;
 mod lookup;
+mod neighbours;
 mod new_object;
+mod owners;
 mod patch;
-mod plan;
-mod present;
+mod policy_source;
 mod published;
-mod read;
+mod quota_queue;
+mod quotas;
 mod registry;
-pub mod request;
 mod review;
 mod ruled;
 mod services;
@@ -37,24 +40,13 @@ mod subresources;
 #[cfg(test)]
 mod tests;
 mod update;
-mod wall_time;
-mod watch;
 mod write;
 
 pub use config::Config;
 pub use forebay_admission::{Admission, ServiceAccountAdmission};
-pub use frames::{
-    AsStored, AtRest, Batch, EventForm, EventFormat, EventWriter, FORMATS, FrameMessage, FrameSink, JSON,
-    PROTOBUF, WriteStatus,
-};
 pub use identity::Identity;
-pub use incoming::Incoming;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
-pub use list::{ListBody, Sink};
-pub use plan::{Begun, ListPlan, Planned, WatchPlan, Weight};
-pub use present::{As, Encoding, IncludeObject, Presenter, Shown};
 pub use registry::Registry;
 pub use services::{AddressRange, PortRange, ServicesConfig};
-pub use watch::{Now, Step, Wait, WatchBody, WatchSession};
 
-pub use forebay_watchcache::{Held, History, Relief};
+pub use forebay_watchcache::{Held, History};

@@ -35,6 +35,12 @@ impl Lookup for Context {
         all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect()
     }
 
+    fn in_namespace(&self, (group, resource): ReadFrom, namespace: &str) -> Vec<Arc<Object>> {
+        let Ok(store) = self.built_in(group, "v1", resource) else { return Vec::new() };
+        let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
+        snapshot.range(&store.reach(Some(namespace), None), None).cloned().collect()
+    }
+
     fn fresh(&self, (group, resource): ReadFrom) -> Admitted<'_> {
         Eventual::later(async move {
             let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;

@@ -8,8 +8,8 @@ use forebay_apimachinery::json::weight;
 use forebay_apimachinery::options::FieldValidation;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Lease, Reason, Status, json};
 use forebay_catalog::compact;
+use forebay_crd::depth_within;
 use forebay_schema::builtin::TypeId;
-use forebay_schema::crd::depth_within;
 use forebay_schema::strategic::{self, PatchFault};
 use json_patch::PatchOperation;
 use serde_json::Value;
@@ -17,7 +17,8 @@ use serde_json::Value;
 use crate::consumed::Consumed;
 use crate::incoming::{self, Incoming};
 use crate::limits::{PATCH_COPIED_BYTES_MAX, PATCH_MOVED_MAX, PATCH_OPERATIONS_MAX};
-use crate::request::{PatchKind, Target};
+use forebay_api::PatchKind;
+use forebay_catalog::Target;
 
 /// A patch, parsed once and applied as often as it takes.
 pub(crate) struct Patch<'b> {
@@ -41,7 +42,7 @@ impl<'b> Patch<'b> {
         if kind == PatchKind::StrategicMerge && target.served.is_custom() {
             return Err(Status::new(
                 Reason::UnsupportedMediaType,
-                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
             ));
         }
         let parsed = json::parse(body, &target.lease).map_err(|error| bad(&error))?;
@@ -104,7 +105,14 @@ impl<'b> Patch<'b> {
             _ => match served.check_type(&mut value, expected) {
                 Err(status) => status.message,
                 Ok(()) => {
-                    match incoming::normalized(target, expected, value, self.duplicates.clone(), validation) {
+                    match incoming::normalized(
+                        target,
+                        expected,
+                        value,
+                        self.duplicates.clone(),
+                        None,
+                        validation,
+                    ) {
                         Ok(incoming) => return Ok(incoming),
                         Err(why) => why,
                     }
@@ -116,7 +124,8 @@ impl<'b> Patch<'b> {
         Err(self.refused(ty, &patched()?, wrong, lease))
     }
 
-    /// 422 for an object that is not one of its kind: upstream names the document, or the patch when it is strategic.
+    /// 422 for an object that is not one of its kind: upstream names the document, or the patch when it is
+    /// strategic.
     fn refused(&self, ty: Option<TypeId>, patched: &Value, why: String, lease: &Lease) -> Status {
         let (shown, why) = match &self.change {
             Change::Strategic(patch) => {
@@ -164,6 +173,99 @@ impl<'b> Patch<'b> {
                     PatchFault::Internal => Status::new(Reason::Unknown, error.to_string()),
                 })
             }
+        }
+    }
+}
+
+/// Why a patch that a policy or a webhook made is not applied.
+pub(crate) enum Unapplied {
+    /// It says what the object has to be for it, and the object is not; by path.
+    TestFailed(String),
+    Why(String),
+    Refused(Status),
+}
+
+/// `document` with the operations that a policy or a webhook made.
+///
+/// # Errors
+/// [`Unapplied`].
+pub(crate) fn apply_made(mut document: Value, made: Vec<Value>, lease: &Lease) -> Result<Value, Unapplied> {
+    let why = Unapplied::Why;
+    if made.len() > PATCH_OPERATIONS_MAX {
+        return Err(why(format!("there are {} operations, more than {PATCH_OPERATIONS_MAX}", made.len())));
+    }
+    let (mut meter, mut copied, mut moved) = (lease.meter(), 0, 0);
+    for mut operation in made {
+        let op = operation["op"].as_str().unwrap_or_default().to_owned();
+        if let Some(members) = operation.as_object_mut() {
+            members.entry("value").or_insert(Value::Null);
+        }
+        let Ok(operation) = serde_json::from_value::<PatchOperation>(operation) else {
+            return Err(why(format!("Unexpected kind: {op}")));
+        };
+        meter.charge(added(&document, &operation)).map_err(|full| Unapplied::Refused(full.into()))?;
+        moved += siblings(&document, &operation);
+        if moved > PATCH_MOVED_MAX || bound(&document, &operation, &mut copied).is_none() {
+            return Err(why("it copies and moves too much".to_owned()));
+        }
+        if let Err(error) = operate(&mut document, &operation) {
+            return Err(match error.kind {
+                json_patch::PatchErrorKind::TestFailed => Unapplied::TestFailed(error.path.to_string()),
+                _ => why(does_not_apply(&document, &operation)),
+            });
+        }
+    }
+    Ok(document)
+}
+
+/// As upstream's library says it.
+fn does_not_apply(document: &Value, operation: &PatchOperation) -> String {
+    let parent_of =
+        |path: &str| path.rsplit_once('/').map(|(parent, key)| (parent.to_owned(), key.to_owned()));
+    let has_parent = |path: &str| {
+        parent_of(path).is_some_and(|(parent, _)| {
+            document.pointer(&parent).is_some_and(|found| found.is_object() || found.is_array())
+        })
+    };
+    let unremovable = |path: &str| {
+        let (_, key) = parent_of(path).unwrap_or_default();
+        format!("Unable to remove nonexistent key: {key}: missing value")
+    };
+    match operation {
+        PatchOperation::Add(add) => {
+            format!(
+                "add operation does not apply: doc is missing path: {:?}: missing value",
+                add.path.as_str()
+            )
+        }
+        PatchOperation::Replace(replace) => {
+            format!("replace operation does not apply: doc is missing path: {}: missing value", replace.path)
+        }
+        PatchOperation::Remove(remove) if has_parent(remove.path.as_str()) => {
+            format!("error in remove for path: '{}': {}", remove.path, unremovable(remove.path.as_str()))
+        }
+        PatchOperation::Remove(remove) => {
+            format!(
+                "remove operation does not apply: doc is missing path: {:?}: missing value",
+                remove.path.as_str()
+            )
+        }
+        PatchOperation::Move(one) if has_parent(one.from.as_str()) => {
+            let from = one.from.as_str();
+            format!(
+                "error in move for path: '{}': {}",
+                parent_of(from).unwrap_or_default().1,
+                unremovable(from)
+            )
+        }
+        PatchOperation::Move(one) => {
+            format!("move operation does not apply: doc is missing from path: {}: missing value", one.from)
+        }
+        PatchOperation::Copy(copy) => {
+            format!("copy operation does not apply: doc is missing from path: {}: missing value", copy.from)
+        }
+        PatchOperation::Test(test) => {
+            format!("test operation does not apply: is missing path: {}: missing value", test.path)
         }
     }
 }
@@ -264,7 +366,8 @@ fn bound(document: &Value, operation: &PatchOperation, copied: &mut usize) -> Op
     depth_within(value, left).then_some(())
 }
 
-/// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the member.
+/// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the
+/// member.
 fn operate(document: &mut Value, operation: &PatchOperation) -> Result<(), json_patch::PatchError> {
     let absent = |path: &str| {
         let parent = path.rfind('/').and_then(|end| document.pointer(&path[..end]));
@@ -287,7 +390,8 @@ fn cannot_unmarshal(value: &Value, place: &str) -> String {
     format!("json: cannot unmarshal {kind} into Go {place}")
 }
 
-/// A patch that does not fit the object: upstream's generic words for 422, which keep the reason to themselves.
+/// A patch that does not fit the object: upstream's generic words for 422, which keep the reason to
+/// themselves.
 fn rejected() -> Status {
     Status::new(Reason::Invalid, "the server rejected our request due to an error in our request")
 }

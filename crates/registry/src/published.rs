@@ -1,29 +1,31 @@
 //! The ConfigMaps of kube-system in which kube-apiserver tells programs beside it what they have to know.
 //!
-//! - `extension-apiserver-authentication`: whose client certificates are trusted (kube-controller-manager, kube-scheduler,
-//!   extension servers);
-//! - `kube-apiserver-legacy-service-account-token-tracking`: since when the use of tokens that are kept in Secrets is noted
-//!   (kube-controller-manager).
+//! - `extension-apiserver-authentication`: whose client certificates are trusted (kube-controller-manager,
+//!   kube-scheduler, extension servers);
+//! - `kube-apiserver-legacy-service-account-token-tracking`: since when the use of tokens that are kept in
+//!   Secrets is noted (kube-controller-manager).
 //!
 //! In: what a member has to be, given what it is. Out: the ConfigMap, made or changed where it has to be.
-//! Never: other members touched; other servers and people may keep theirs there. A map that cannot be read is named, and left as
-//! it is.
+//! Never: other members touched; other servers and people may keep theirs there. A map that cannot be read is
+//! named, and left as it is.
 //!
 //! Source: kube-apiserver v1.36.3 `clusterauthenticationtrust`, `legacytokentracking`.
 
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
-use forebay_apimachinery::{Lease, Reason, Revision, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_reads::Freshness;
 use serde_json::json;
 
 use crate::context::Context;
 use crate::create;
 use crate::get;
 use crate::limits::PUBLISH_ATTEMPTS_MAX;
-use crate::request::{Body, PatchKind, Target};
 use crate::services::unreadable;
 use crate::update;
+use forebay_api::{Body, PatchKind};
+use forebay_catalog::Target;
 
 const NAMESPACE: &str = "kube-system";
 
@@ -93,11 +95,10 @@ async fn try_publish(
     let served = context.catalog().resource("", "v1", "configmaps").cloned();
     let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
     let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
-    let target =
-        Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() };
+    let target = Target::of_server(served, namespace, name);
     let published = match published(context, &target, member).await {
         Ok(published) => published,
-        Err(failure) => return pass_over(context, &target, failure).await,
+        Err(failure) => return pass_over(&target, failure).await,
     };
     let wanted = wanted(published.as_ref().map_or("", |(published, _)| published));
     match published {
@@ -127,7 +128,7 @@ async fn published(
     target: &Target,
     member: Member,
 ) -> Result<Option<(String, Revision)>, Status> {
-    match get::get(context, target, "").await {
+    match get::get(context, target, Freshness::Latest).await {
         Ok(object) => {
             let value = target.served.to_value(&object)?;
             let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
@@ -138,13 +139,13 @@ async fn published(
     }
 }
 
-/// Goes on without the map `target` if nobody can read it: that is no reason to serve nothing. Once it is deleted, the next
-/// start makes it anew.
+/// Goes on without the map `target` if nobody can read it: that is no reason to serve nothing. Once it is
+/// deleted, the next start makes it anew.
 ///
 /// # Errors
 /// `failure`, by which it could not be read, if that was not the map's fault.
-async fn pass_over(context: &Arc<Context>, target: &Target, failure: Status) -> Result<(), Status> {
-    let store = context.store_of(&target.served)?;
+async fn pass_over(target: &Target, failure: Status) -> Result<(), Status> {
+    let store = target.served.stored()?;
     let key = store.key(target.namespace(), target.name());
     if !unreadable::is_in(&store, &key).await? {
         return Err(failure);

@@ -1,33 +1,31 @@
-//! The verbs on one server's resources, as one list: each is a function over a [`Context`] in a file of its own.
+//! The verbs on one server's resources, as one list: each is a function over a [`Context`] in a file of its
+//! own.
 //!
 //! In: a target, options and a body. Out: an answer, or a `Status`. Never: does anything itself.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{GroupVersionKind, Revision, Status};
+use forebay_apimachinery::{Revision, Status};
 use forebay_backend::Backend;
 use forebay_catalog::Catalog;
+use forebay_catalog::errors;
+use forebay_neighbours::{Heard, Word};
 use forebay_object::Object;
+use forebay_reads::{EventForm, ListBody, Shown, WatchBody, freshness, status_without_code};
 use forebay_rt::{Clock, Random, Tasks};
-use forebay_watchcache::{Relief, window_cap};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::frames::EventForm;
-use crate::incoming::Incoming;
 use crate::informer::{CatalogChanges, Informer, Objects};
-use crate::list::ListBody;
-use crate::plan::{ListPlan, Planned, WatchPlan};
-use crate::present::Shown;
-use crate::request::{Answer, Body, PatchKind, Target};
-use crate::watch::WatchBody;
 use crate::{
-    bootstrap, create, delete, get, informer, kubernetes_service, plan, published, read, review, update,
+    apply, bootstrap, create, delete, get, informer, kubernetes_service, neighbours, published, update,
 };
+use forebay_api::{Answer, Body, PatchKind};
+use forebay_catalog::Target;
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
@@ -42,11 +40,25 @@ impl Registry {
         random: Random,
         tasks: Tasks,
     ) -> Registry {
-        Registry(Arc::new(Context::new(config, backend, clock, random, tasks)))
+        let context = Arc::new(Context::new(config, backend, clock, random, tasks));
+        let owned = Arc::downgrade(&context);
+        let replace = move |target: Target,
+                            value|
+              -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> {
+            let context = owned.upgrade();
+            Box::pin(async move {
+                let context = context.ok_or_else(errors::shutting_down)?;
+                let options =
+                    UpdateOptions { field_manager: "kube-apiserver".to_owned(), ..UpdateOptions::default() };
+                update::update(&context, &target, &Body::Value(value), &options, None).await.map(drop)
+            })
+        };
+        context.quotas.replace.get_or_init(|| Arc::new(replace));
+        Registry(context)
     }
 
-    /// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest last. Then early
-    /// history may be read.
+    /// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the
+    /// largest last. Then early history may be read.
     ///
     /// # Errors
     /// When the store cannot be written or read.
@@ -59,54 +71,7 @@ impl Registry {
     /// # Errors
     /// 404; 500 for a resourceVersion that is no number; 504 for one that is not reached in time.
     pub async fn get(&self, target: &Target, resource_version: &str) -> Result<Arc<Object>, Status> {
-        get::get(&self.0, target, resource_version).await
-    }
-
-    /// The object as it is cached, however old that is; nothing while the state is being read.
-    pub fn cached(&self, target: &Target) -> Option<Arc<Object>> {
-        get::cached(&self.0, target)
-    }
-
-    /// What `T` takes from an object of a core resource, as fresh as a GET of it.
-    ///
-    /// # Errors
-    /// 404, and what keeps it from being read.
-    pub async fn read<T: DeserializeOwned>(
-        &self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<T, Status> {
-        get::read(&self.0, resource, namespace, name).await
-    }
-
-    /// A LIST that is in order and has read nothing yet.
-    ///
-    /// # Errors
-    /// 400, 405 and 422.
-    pub fn plan_list(
-        &self,
-        target: &Target,
-        options: &ListOptions,
-        shown: impl Into<Shown>,
-    ) -> Result<Planned<ListPlan, Shown>, Status> {
-        plan::plan_list(&self.0, target, options, shown.into())
-    }
-
-    /// The same of a WATCH. It weighs what its initial state does.
-    ///
-    /// - `path_form`: the deprecated `/watch/` paths.
-    ///
-    /// # Errors
-    /// 400, 405, 422 and 500.
-    pub fn plan_watch(
-        &self,
-        target: &Target,
-        options: &ListOptions,
-        shown: impl Into<EventForm>,
-        path_form: bool,
-    ) -> Result<Planned<WatchPlan, EventForm>, Status> {
-        plan::plan_watch(&self.0, target, options, shown.into(), path_form)
+        get::get(&self.0, target, freshness(resource_version)?).await
     }
 
     /// A list, whose body is made as it is read, for somebody in this process, who holds what they like.
@@ -119,7 +84,7 @@ impl Registry {
         options: &ListOptions,
         shown: impl Into<Shown>,
     ) -> Result<ListBody, Status> {
-        read::list(&self.0, target, options, shown.into()).await
+        Ok(self.0.planner.list(target, options, shown.into())?.run(()).await?.body)
     }
 
     /// The same of a watch.
@@ -133,7 +98,8 @@ impl Registry {
         shown: impl Into<EventForm>,
         path_form: bool,
     ) -> Result<WatchBody, Status> {
-        read::watch(&self.0, target, options, shown.into(), path_form).await
+        let planned = self.0.planner.watch(target, options, shown.into(), path_form)?;
+        Ok(planned.run((), status_without_code).await?.body)
     }
 
     /// Creates an object.
@@ -149,7 +115,8 @@ impl Registry {
         create::create(&self.0, target, body, options).await
     }
 
-    /// Replaces an object, or one of its subresources, for the server itself: where that creates, nobody is asked.
+    /// Replaces an object, or one of its subresources, for the server itself: where that creates, nobody is
+    /// asked.
     ///
     /// # Errors
     /// 400, 404, 409 and 422 in kube-apiserver's words.
@@ -162,8 +129,8 @@ impl Registry {
         update::update(&self.0, target, body, options, None).await
     }
 
-    /// Patches an object, or one of its subresources. Retried inside the server until it commits, so that concurrent
-    /// patches of one object all succeed, unless the patch names a resourceVersion.
+    /// Patches an object, or one of its subresources. Retried inside the server until it commits, so that
+    /// concurrent patches of one object all succeed, unless the patch names a resourceVersion.
     ///
     /// # Errors
     /// 400, 404, 409, 415 and 422 in kube-apiserver's words.
@@ -177,6 +144,20 @@ impl Registry {
         update::patch(&self.0, target, kind, body, options).await
     }
 
+    /// Makes of an object, or of one of its subresources, what `config` says, and keeps who owns that;
+    /// creates an object that is not there.
+    ///
+    /// # Errors
+    /// 400, 404, 409 and 422 in kube-apiserver's words.
+    pub async fn apply(
+        &self,
+        target: &Target,
+        config: &Value,
+        options: &PatchOptions,
+    ) -> Result<Answer, Status> {
+        apply::apply(&self.0, target, &Body::Json(config.to_string().into()), options, None).await
+    }
+
     /// Deletes an object, or begins to.
     ///
     /// # Errors
@@ -185,8 +166,8 @@ impl Registry {
         delete::delete(&self.0, target, options).await
     }
 
-    /// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status` where that
-    /// is too long.
+    /// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a
+    /// `Status` where that is too long.
     ///
     /// # Errors
     /// As [`Registry::list`] and [`Registry::delete`]; objects that are gone in the meantime are passed over.
@@ -196,34 +177,8 @@ impl Registry {
         selection: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Answer, Status> {
-        let selection = read::selection(&self.0, target, selection)?;
-        delete::delete_collection(&self.0, target, selection, options).await
-    }
-
-    /// Reads the body of a POST to what is not stored.
-    ///
-    /// # Errors
-    /// 400 and 422 in kube-apiserver's words.
-    pub async fn read_review(
-        &self,
-        target: &Target,
-        body: &Body,
-        options: &CreateOptions,
-    ) -> Result<Incoming, Status> {
-        review::read_review(&self.0, target, body, options).await
-    }
-
-    /// What of an access review's selectors is not understood, as its status says it.
-    pub fn evaluation_error(&self, review: &Value) -> String {
-        forebay_strategy::evaluation_error(review)
-    }
-
-    /// The JSON of an object that is answered.
-    ///
-    /// # Errors
-    /// A value that does not fit its kind.
-    pub fn review_json(&self, gvk: &GroupVersionKind, review: &Value) -> Result<Bytes, Status> {
-        review::review_json(gvk, review)
+        let selection = forebay_reads::deletion(target, selection)?;
+        Ok(delete::delete_collection(&self.0, target, selection, options).await?.answer)
     }
 
     /// An informer of the collection that `target` names.
@@ -231,7 +186,7 @@ impl Registry {
     /// # Errors
     /// 405 for what has no storage, 400 for a field that cannot be selected by.
     pub fn informer(&self, target: &Target, options: &ListOptions) -> Result<Informer, Status> {
-        informer::informer(&self.0, target, options)
+        informer::informer(target, options)
     }
 
     /// The objects of a collection, with every commit that was acknowledged before the call.
@@ -278,6 +233,12 @@ impl Registry {
         kubernetes_service::advertised::withdraw(&self.0).await;
     }
 
+    /// Tells the other servers of the store what `own` says from now on, once it says anything, and returns
+    /// what they say. Alone on a store, it tells and hears nothing.
+    pub fn follow_neighbours(&self, own: watch::Receiver<Option<Word>>) -> watch::Receiver<Heard> {
+        neighbours::follow(&self.0, own)
+    }
+
     /// What is served now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog()
@@ -301,27 +262,5 @@ impl Registry {
     /// Wall time as `creationTimestamp` has it.
     pub fn now_rfc3339(&self) -> String {
         self.0.now_rfc3339()
-    }
-
-    /// Resources that cannot be read yet.
-    pub fn unready(&self) -> usize {
-        self.catalog().stores().iter().filter(|store| store.cacher.snapshot().is_err()).count()
-    }
-
-    /// Sets what all caches together may keep of protobuf messages from now on, besides what they do: the messages of a whole state
-    /// are two thirds of its JSON, and are made faster than memory can give way.
-    pub fn keep_messages(&self, bytes: u64) {
-        self.0.config.room.messages().set(bytes);
-    }
-
-    /// Lets every cache let go of what `relief` says. How many windows of events were made to forget something.
-    pub fn relieve(&self, relief: Relief) -> usize {
-        let stores = self.catalog().stores();
-        let cap = window_cap(stores.iter().map(|store| store.cacher.window()), relief);
-        let shrunk = stores.iter().filter(|store| {
-            store.cacher.relieve(relief);
-            store.cacher.cap_window(cap)
-        });
-        shrunk.count()
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// What the verbs ask strategy about a resource.
 pub(crate) trait Ruled {
     /// Which strategy its objects are under.
-    fn rules(&self) -> strategy::Kind<'_>;
+    fn rules(&self) -> strategy::GroupKind<'_>;
 
     /// Fills in what a client may leave out. A custom resource's schema has done so when it was decoded.
     fn set_defaults(&self, value: &mut Value);
@@ -21,8 +21,8 @@ pub(crate) trait Ruled {
 }
 
 impl Ruled for Served {
-    fn rules(&self) -> strategy::Kind<'_> {
-        strategy::Kind { group: self.group(), kind: &self.gvk.kind, custom: self.kind.custom_rules() }
+    fn rules(&self) -> strategy::GroupKind<'_> {
+        strategy::GroupKind { group: self.group(), kind: &self.gvk.kind, custom: self.kind.custom_rules() }
     }
 
     fn set_defaults(&self, value: &mut Value) {

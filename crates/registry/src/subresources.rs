@@ -1,21 +1,23 @@
 //! Subresources whose body is not the object itself: scale, binding; eviction has a file of its own.
 //!
-//! In: a Scale, a Binding or an Eviction. Out: the object that it changes, through the same stages as every write.
+//! In: a Scale, a Binding or an Eviction. Out: the object that it changes, through the same stages as every
+//! write.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status, Verb};
-use forebay_catalog::store::Mode;
-use serde_json::json;
+use forebay_reads::Freshness;
+use serde_json::Map;
 
 use crate::context::Context;
 use crate::eviction;
 use crate::get;
 use crate::incoming::{self, name_of};
-use crate::request::{Answer, Body, Outcome, Target};
 use crate::write::{Input, Write, rounds, scale};
+use forebay_api::{Answer, Body, Outcome, Success, SuccessOf};
+use forebay_catalog::Target;
 
 /// The Scale of an object.
 ///
@@ -24,9 +26,9 @@ use crate::write::{Input, Write, rounds, scale};
 pub(crate) async fn get_scale(
     context: &Arc<Context>,
     target: &Target,
-    resource_version: &str,
+    freshness: Freshness,
 ) -> Result<Bytes, Status> {
-    let object = get::get(context, target, resource_version).await?;
+    let object = get::get(context, target, freshness).await?;
     scale::of(target, &object)
 }
 
@@ -78,12 +80,11 @@ async fn bind(
     body: &Body,
     options: &CreateOptions,
 ) -> Result<Answer, Status> {
-    let mode = Mode::of(options.dry_run);
-    let mut write = Write::new(Verb::Create, target, Input::Binding(body), mode, options.field_validation);
-    write.store = Some(context.store_of(&target.served)?);
+    let mut write = Write::new(Verb::Create, target, Input::Binding(body), options);
+    write.store = Some(target.served.stored()?);
     rounds::read(&mut write, context).await?;
     rounds::change(&mut write, context).await?;
-    created()
+    Ok(created())
 }
 
 async fn evict(
@@ -92,18 +93,13 @@ async fn evict(
     body: &Body,
     options: &CreateOptions,
 ) -> Result<Answer, Status> {
-    let mode = Mode::of(options.dry_run);
-    let mut write = Write::new(Verb::Create, target, Input::Eviction(body), mode, options.field_validation);
+    let mut write = Write::new(Verb::Create, target, Input::Eviction(body), options);
     rounds::judge(&mut write, context).await?;
     eviction::evict(context, target, &write.sent, options.dry_run).await?;
-    created()
+    Ok(created())
 }
 
-/// `Status` of success, as a POST that creates nothing answers.
-fn created() -> Result<Answer, Status> {
-    let status =
-        json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    let mut out = forebay_catalog::compact(&status).into_bytes();
-    out.push(b'\n');
-    Ok(Answer::plain(Outcome::Created(Bytes::from(out))))
+/// As a POST that creates nothing answers.
+fn created() -> Answer {
+    Answer::plain(Outcome::Success(Success { of: SuccessOf::Subresource, details: Map::new() }))
 }

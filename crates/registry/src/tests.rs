@@ -1,12 +1,11 @@
 //! For tests of this crate: a registry in memory.
 
-use forebay_apimachinery::Lease;
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Random, Tasks};
 
 use crate::config::Config;
 use crate::registry::Registry;
-use crate::request::Target;
+use forebay_catalog::Target;
 
 /// A lone server's, and its ConfigMaps of `namespace`.
 pub(crate) async fn config_maps(namespace: Option<&str>) -> (Registry, Target) {
@@ -17,8 +16,5 @@ pub(crate) async fn config_maps(namespace: Option<&str>) -> (Registry, Target) {
     registry.start().await.expect("starts");
     let served = registry.catalog().resource("", "v1", "configmaps").expect("served").clone();
     let namespace = namespace.map(str::to_owned);
-    (
-        registry,
-        Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() },
-    )
+    (registry, Target::of_server(served, namespace, None))
 }

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{CreateOptions, PatchOptions, UpdateOptions};
-use forebay_apimachinery::{Status, Verb};
-use forebay_catalog::store::{Done, Mode};
+use forebay_apimachinery::{Reason, Status, Verb};
+use forebay_catalog::errors;
+use forebay_catalog::limits::ROUNDS_MAX;
+use forebay_catalog::store::Done;
 
 use crate::context::{Context, whole};
 use crate::create;
 use crate::patch::Patch;
-use crate::request::{Answer, Body, MayCreate, Outcome, PatchKind, Target};
 use crate::ruled::Ruled as _;
 use crate::services;
 use crate::write::{Input, Write, rounds, scale};
+use forebay_api::{Answer, Body, MayCreate, Outcome, PatchKind};
+use forebay_catalog::Target;
 
 /// Replaces an object, or one of its subresources.
 ///
@@ -37,6 +40,8 @@ pub(crate) async fn update(
     services::to_the_end(context, work).await
 }
 
+/// Changes the object, or creates it where the kind allows that. Which of both it is may change meanwhile,
+/// and is looked at again then.
 async fn update_object(
     context: &Arc<Context>,
     target: &Target,
@@ -44,20 +49,39 @@ async fn update_object(
     options: &UpdateOptions,
     may_create: Option<&MayCreate>,
 ) -> Result<Answer, Status> {
-    let served = &target.served;
-    let is_scale = target.subresource.as_deref() == Some("scale");
-    let input = if is_scale { Input::Scale(body) } else { Input::Object(body) };
-    let mut write =
-        Write::new(Verb::Update, target, input, Mode::of(options.dry_run), options.field_validation);
-    let store = context.store_of(served)?;
-    write.store = Some(store.clone());
-    rounds::read(&mut write, context).await?;
-    let creates = target.subresource.is_none() && served.rules().flags().create_on_update;
-    if creates && store.live(&store.key(target.namespace(), target.name())).await?.is_none() {
-        return create_instead(context, target, body, options, may_create).await;
+    let store = target.served.stored()?;
+    for _ in 0..ROUNDS_MAX {
+        let mut write = Write::new(Verb::Update, target, input(target, body), options);
+        write.store = Some(store.clone());
+        rounds::read(&mut write, context).await?;
+        let key = store.key(target.namespace(), target.name());
+        if creates(target) && store.live(&key).await?.is_none() {
+            match create_instead(context, target, body, options, may_create).await {
+                Err(status) if status.reason == Reason::AlreadyExists => {}
+                created => return created,
+            }
+        }
+        match rounds::change(&mut write, context).await {
+            Ok(()) => return answer(write),
+            Err(status)
+                if status.reason == Reason::NotFound
+                    && creates(target)
+                    && store.live(&key).await?.is_none() => {}
+            Err(status) => return Err(write.refused(status)),
+        }
     }
-    rounds::change(&mut write, context).await?;
-    answer(write)
+    Err(errors::too_contended())
+}
+
+fn input<'b>(target: &Target, body: &'b Body) -> Input<'b> {
+    if target.subresource.as_deref() == Some("scale") { Input::Scale(body) } else { Input::Object(body) }
+}
+
+/// Whether a PUT creates what is not there. That of a status does, too, where that of the object does:
+/// upstream asks the same strategy.
+pub(crate) fn creates(target: &Target) -> bool {
+    let is_whole = matches!(target.subresource.as_deref(), None | Some("status"));
+    is_whole && target.served.rules().flags().create_on_update
 }
 
 async fn create_instead(
@@ -67,18 +91,17 @@ async fn create_instead(
     options: &UpdateOptions,
     may_create: Option<&MayCreate>,
 ) -> Result<Answer, Status> {
-    let collection = Target { name: None, ..target.clone() };
     let options = CreateOptions {
         dry_run: options.dry_run,
         field_manager: options.field_manager.clone(),
         field_validation: options.field_validation,
     };
     // What takes part in Services is driven to its end already.
-    create::create_object(context, &collection, body, &options, may_create).await
+    create::create_object(context, target, body, &options, may_create).await
 }
 
-/// Patches an object, or one of its subresources. Retried inside the server until it commits, so that concurrent
-/// patches of one object all succeed, unless the patch names a resourceVersion.
+/// Patches an object, or one of its subresources. Retried inside the server until it commits, so that
+/// concurrent patches of one object all succeed, unless the patch names a resourceVersion.
 ///
 /// # Errors
 /// 400, 404, 409, 415 and 422 in kube-apiserver's words.
@@ -107,10 +130,10 @@ async fn patch_object(
     let patch = Patch::parse(target, kind, body)?;
     let is_scale = target.subresource.as_deref() == Some("scale");
     let input = if is_scale { Input::ScalePatch(&patch) } else { Input::Patch(&patch) };
-    let mut write =
-        Write::new(Verb::Update, target, input, Mode::of(options.dry_run), options.field_validation);
-    write.store = Some(context.store_of(&target.served)?);
-    rounds::change(&mut write, context).await?;
+    let mut write = Write::new(Verb::Update, target, input, options);
+    write.store = Some(target.served.stored()?);
+    let changed = rounds::change(&mut write, context).await;
+    changed.map_err(|status| write.refused(status))?;
     answer(write)
 }
 
@@ -118,14 +141,14 @@ async fn patch_object(
 ///
 /// # Errors
 /// What is stored does not fit its kind.
-fn answer(mut write: Write<'_>) -> Result<Answer, Status> {
+pub(crate) fn answer(mut write: Write<'_>) -> Result<Answer, Status> {
     let (served, warnings) = (write.served(), write.warnings());
     let (object, is_gone) = match write.done {
-        Some(Done::Put { object, .. } | Done::Kept { object, .. }) => (object, false),
+        Some(Done::Put { object } | Done::Kept { object }) => (object, false),
         Some(Done::Deleted { object, .. }) => (object, true),
         None => return Err(Status::internal("nothing was written")),
     };
-    if matches!(write.input, Input::Scale(_) | Input::ScalePatch(_)) {
+    if matches!(write.input, Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_)) {
         // The Scale shown is that of the stored object, even if this ends it.
         let scale = scale::of(write.target, &object)?;
         return Ok(Answer { outcome: Outcome::Object(scale), warnings });

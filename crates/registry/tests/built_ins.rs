@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use forebay_api::{Answer, Body};
+use forebay_apimachinery::Caller;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query};
 use forebay_apimachinery::{Key, Lease, Reason, Status};
-use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome as Written, ReadError, Txn, Versioned};
+use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, ReadError, Txn, TxnResponse, Versioned};
+use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
-use forebay_registry::request::{Answer, Body, Caller, Outcome, Target};
-use forebay_registry::{As, Config, Registry, Step};
+use forebay_reads::{As, Step};
+use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -99,11 +102,7 @@ fn engine() -> Arc<Engine> {
 }
 
 fn object(answer: Answer) -> Value {
-    let (Outcome::Object(bytes)
-    | Outcome::Created(bytes)
-    | Outcome::Accepted(bytes)
-    | Outcome::Success(bytes)) = answer.outcome;
-    serde_json::from_slice(&bytes).expect("an answer is JSON")
+    serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
 }
 
 fn crd() -> Value {
@@ -336,7 +335,7 @@ async fn a_published_map_that_cannot_be_read_keeps_nobody_from_serving() {
     for key in [AUTHORITIES, TRACKED] {
         let op = Op::Put { value: BROKEN.into(), ttl: None };
         let done = engine.commit(Txn { key: key.into(), expect: Expect::Absent, op }).await;
-        assert!(matches!(done, Ok(Written::Committed(_))), "{done:?}");
+        assert!(matches!(done, Ok(TxnResponse::Committed(_))), "{done:?}");
     }
     let store = Arc::new(Silent { engine: engine.clone(), is_silent: AtomicBool::new(false) });
     let world = World::behind(store.clone(), engine).await;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use forebay_api::Body;
 use forebay_apimachinery::Lease;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions};
 use forebay_apimachinery::selector::FieldSelector;
+use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
-use forebay_registry::request::{Body, Target};
 use forebay_registry::{Config, Informer, Notice, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};

@@ -1,10 +1,12 @@
 //! What kinds do together: evictions and budgets, classes and those who use them, two versions of one kind.
 
+use forebay_api::{Answer, Body, PatchKind};
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
-use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{Admission, As, Config, IncludeObject, Registry};
+use forebay_reads::{As, IncludeObject};
+use forebay_registry::{Admission, Config, Registry};
 use forebay_rt::{Clock, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -119,11 +121,7 @@ impl World {
 }
 
 fn object(answer: Answer) -> Value {
-    let (Outcome::Object(bytes)
-    | Outcome::Created(bytes)
-    | Outcome::Accepted(bytes)
-    | Outcome::Success(bytes)) = answer.outcome;
-    serde_json::from_slice(&bytes).expect("an answer is JSON")
+    serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
 }
 
 fn message(refused: Result<Value, Status>) -> String {
@@ -150,7 +148,7 @@ async fn an_eviction_takes_a_disruption_of_the_budget_until_there_is_none() {
     );
 
     let done = world.evict("p", json!({})).await.expect("let through");
-    assert_eq!((&done["kind"], &done["code"]), (&json!("Status"), &json!(201)));
+    assert_eq!((&done["kind"], &done["status"]), (&json!("Status"), &json!("Success")));
     let pod = world.get("@v1/pods/default/p").await.expect("a pod on its way out");
     assert!(pod["metadata"]["deletionTimestamp"].is_string());
     assert_eq!(pod["status"]["conditions"][1]["reason"], "EvictionByEvictionAPI");
@@ -354,6 +352,12 @@ async fn an_autoscaler_is_one_object_in_both_versions() {
         .expect("an autoscaler");
     assert_eq!(created["apiVersion"], "autoscaling/v1");
     assert_eq!(created["spec"]["targetCPUUtilizationPercentage"], 80);
+    let owned = &created["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
+    assert_eq!(
+        owned["f:targetCPUUtilizationPercentage"],
+        json!({}),
+        "what is filled in is whose the object is"
+    );
     let mut other = world.get(&format!("{v2}/h")).await.expect("the same");
     assert_eq!(other["metadata"]["uid"], created["metadata"]["uid"]);
     assert_eq!(other["apiVersion"], "autoscaling/v2");

@@ -1,4 +1,7 @@
 //! A reader's place in a log, or in a lane of it.
+//!
+//! In: a log, perhaps a lane, and the revision to start after. Out: the items after it, each exactly once and
+//! in order, or why there are none. Never: holds an item.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,20 +15,21 @@ use crate::lane::{LaneReader, Place};
 use crate::log::{Entry, Shared, State};
 use crate::sync::Ear;
 
-/// What a cursor meets next.
+/// What a cursor yields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     /// The next item and its revision.
     Item(u64, T),
     /// Every item at or below this revision was delivered.
     Progress(u64),
-    /// What was to come next has been evicted; history begins after `oldest` now. The cursor yields this for ever.
+    /// The next item was evicted before it was read; history begins after `oldest` now. The cursor yields
+    /// this from now on.
     Expired { oldest: u64 },
-    /// The writer is gone and everything was delivered. The cursor yields this for ever.
+    /// The writer is gone and everything was delivered. The cursor yields this from now on.
     Closed,
 }
 
-/// Where in which log a cursor is. Those that are at the same place are given the same item next.
+/// A place in a log. Two cursors with equal positions yield the same item next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     log: u64,
@@ -39,28 +43,29 @@ enum Split {
     BetweenRevisions,
 }
 
-/// Before all items of a log and all places of a lane.
+/// The number that a cursor has before it has looked for its place: below every item's number.
 const UNPLACED: u64 = 0;
 
-/// The history asked for begins below what is held.
+/// Items of the history that was asked for were evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
     /// The lowest revision that a cursor may start after.
     pub oldest: u64,
 }
 
-/// A reader's place: a few numbers and a doorbell. Dropping it is leaving.
+/// A reader's place: a few numbers, and what wakes the reader. A reader leaves by dropping it.
 #[derive(Debug)]
 pub struct Cursor<T> {
     shared: Arc<Shared<T>>,
     route: Route,
     // Sequence number of the next item to read, in the log or in the lane.
     seq: u64,
-    // Items at or below this revision are passed in silence: they come before a start in the future.
+    // Items at or below this revision are skipped: they come before the start, which may be still to come.
     start: u64,
     // Everything at or below this revision was delivered, or lies before the start.
     seen: u64,
-    // The last pull left nothing: until the bell rings, which was marked as heard before it, there is nothing to look for.
+    // The last pull took everything there was, and the bell was marked as heard before it: until it rings
+    // there is nothing new.
     is_drained: bool,
 }
 
@@ -76,7 +81,7 @@ enum Route {
 }
 
 impl Position {
-    /// The place behind the next item.
+    /// The position once the next item was read.
     #[must_use]
     pub fn after(self) -> Position {
         Position { seq: self.seq + 1, ..self }
@@ -113,10 +118,10 @@ impl<T: Clone> Cursor<T> {
         }
     }
 
-    /// Moves about `max` items into `items`, to the end of the last one's revision. When there was none, says what
-    /// else there is: progress, the end, or nothing new (`None`).
+    /// Adds about `max` items to `items`: more where the last one's revision has more. When there was none,
+    /// returns what else there is: progress, the end, or `None` when there is nothing new.
     ///
-    /// On its way to a lane it yields the whole log's items.
+    /// Until the cursor has reached its lane's beginning, these are items of the whole log.
     pub fn take(&mut self, max: usize, items: &mut impl Extend<(u64, T)>) -> Option<Step<T>> {
         self.pull(max, Split::BetweenRevisions, items)
     }
@@ -184,7 +189,7 @@ impl<T: Clone> Cursor<T> {
         Pulled::Nothing { closed: state.closed }
     }
 
-    /// Goes over to the lane: everything up to `until` was delivered.
+    /// Goes over to the lane, once everything up to `until` was delivered.
     fn join(&mut self, lane: LaneReader, until: u64) {
         self.start = self.start.max(until);
         self.seen = self.seen.max(until);
@@ -231,13 +236,13 @@ impl<T: Clone> Cursor<T> {
 
     /// Waits until there may be an item, or the end. Cancel-safe. Progress alone wakes nobody.
     ///
-    /// Returns whether it slept and was woken: then nobody has looked yet at what it was rung for, and to one that begins in
-    /// the future it may be nothing.
+    /// Returns true when it slept and was woken. It has not looked then whether there is an item for this
+    /// cursor: the one that it was woken for may come before the cursor's start.
     pub async fn ready(&mut self) -> bool {
         poll_fn(|cx| self.poll_ready(cx)).await
     }
 
-    /// The same as a poll, for a task that waits for other things as well.
+    /// [`Cursor::ready`] as a poll, for a task that waits for other things as well.
     pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if !self.is_drained {
             // Marked as heard before looking, so that an append after the look rings.
@@ -271,7 +276,8 @@ impl<T: Clone> Cursor<T> {
         }
     }
 
-    /// Where it is; `None` on a lane, on the way to one, and before it has looked for its place.
+    /// The cursor's position in the log. `None` on a lane, before it has reached its lane, and before its
+    /// first read.
     pub fn position(&self) -> Option<Position> {
         match self.route {
             Route::Log { then: None, .. } if self.seq > UNPLACED => {
@@ -281,8 +287,9 @@ impl<T: Clone> Cursor<T> {
         }
     }
 
-    /// Steps over the item that is next at `at`, the only one of its revision: the caller has it from who was there before.
-    /// False when it is not there, or what comes before its start is not to be given out.
+    /// Skips the next item, which the caller already has from another cursor that was at position `at`. It
+    /// has to be the only one of its revision. Returns false, and skips nothing, when this cursor is not at
+    /// `at`, or starts at `revision` or later.
     pub fn step_over(&mut self, at: Position, revision: u64) -> bool {
         let is_next = self.position() == Some(at) && revision > self.start;
         if is_next {
@@ -293,7 +300,7 @@ impl<T: Clone> Cursor<T> {
         is_next
     }
 
-    /// Whether everything was given out that there is now, as far as that can be said without a lock.
+    /// Whether everything that there is now was delivered, as far as can be told without a lock.
     pub fn is_at_end(&mut self) -> bool {
         if let Route::Log { bell, then: None } = &mut self.route {
             // Before the look, so that an append after it rings.
@@ -303,7 +310,8 @@ impl<T: Clone> Cursor<T> {
         self.is_drained
     }
 
-    /// Whether it is on its way to a lane: then a pull that ends early may be followed by more.
+    /// Whether the cursor has still to go over to its lane. Until then [`Cursor::take`] may yield fewer items
+    /// than there are.
     pub fn is_joining(&self) -> bool {
         matches!(self.route, Route::Log { then: Some(_), .. })
     }
@@ -313,7 +321,7 @@ impl<T: Clone> Cursor<T> {
         self.seen
     }
 
-    /// Whether what was to come next has been evicted.
+    /// Whether the next item was evicted before it was read.
     pub fn is_expired(&self) -> bool {
         let Route::Lane(lane) = &self.route else {
             let state = self.shared.read();
@@ -347,7 +355,7 @@ impl<T: Clone> Cursor<T> {
     }
 }
 
-/// What one look found.
+/// What one look at the log or the lane found.
 enum Pulled {
     Items,
     Nothing {
@@ -360,7 +368,7 @@ enum Pulled {
     Joined,
 }
 
-/// What stands in a log or a lane.
+/// An item of a log, or its place in a lane.
 trait Revisioned {
     fn revision(&self) -> u64;
 }
@@ -377,25 +385,27 @@ impl Revisioned for Place {
     }
 }
 
-/// Whether something was evicted that was to be read: not what comes before a start in the future.
+/// Whether an item was evicted that the cursor has not read. Items at or below `start` do not count: it would
+/// have skipped them.
 fn missed(seq: u64, start: u64, first: u64, floor: u64) -> bool {
     seq < first && start < floor
 }
 
-/// The place to go on at: what comes before the start is passed over in one go.
+/// The number to go on at, once everything at or below `start` is skipped.
 fn pass(seq: u64, start: u64, first: u64, held: &VecDeque<impl Revisioned>) -> u64 {
     let passed = held.partition_point(|one| one.revision() <= start) as u64;
     seq.max(first + passed)
 }
 
-/// Whether there is something to read, or it was missed.
+/// Whether there is an item to read, or one that was missed.
 fn follows(seq: u64, start: u64, first: u64, floor: u64, held: &VecDeque<impl Revisioned>) -> bool {
     let unread = seq < first + held.len() as u64;
     let reached = held.back().is_some_and(|newest| newest.revision() > start);
     (unread && reached) || missed(seq, start, first, floor)
 }
 
-/// Which come next, not above `until`, and up to which revision everything was delivered then.
+/// The range of items that come next, none above `until`, and the revision up to which everything is
+/// delivered with them.
 fn next(
     held: &VecDeque<impl Revisioned>,
     from: usize,

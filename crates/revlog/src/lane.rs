@@ -1,17 +1,22 @@
-//! A lane: the places of those of a log's items that are in one interest.
+//! A lane: an index of the items in a log that belong to one interest.
 //!
-//! A lane holds no item. Its cursors look its places up in the log, so that they expire exactly when the log's own
-//! would, and what a lane keeps is sixteen bytes an item. Whoever routes items decides which lanes there are.
+//! In: the revision and the number of each item that is routed to it. Out: the same, for its cursors. Never:
+//! holds an item; decides what belongs to it.
 //!
-//! Order of an append: into the log, into the lanes, progress, bells. A cursor on a lane reads progress first, so what
-//! progress covers is in the lane by then.
+//! A lane keeps sixteen bytes an item. Its cursors take the items themselves from the log, so they expire
+//! exactly when the log's own cursors would. Whoever routes items decides which lanes there are.
+//!
+//! An append goes into the log first, then into the lanes; then progress is announced, and the bells are rung
+//! last. A cursor on a lane reads progress before it looks into the lane, so every item that progress covers
+//! is in the lane by then.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
 use crate::sync::{Bell, Ear, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The writing side of a lane. Its clones are the same lane; with the last one its cursors' bells are gone.
+/// The writing side of a lane. Clones are the same lane. Once the last one is dropped nobody wakes the lane's
+/// cursors.
 #[derive(Clone, Debug)]
 pub struct Lane {
     shared: Arc<Shared>,
@@ -34,7 +39,7 @@ pub(crate) struct Places {
     pub(crate) held: VecDeque<Place>,
     // How many places came before `held[0]`.
     pub(crate) first: u64,
-    // Every item of this lane above this revision has its place in `held`, or was never appended.
+    // No item of this lane above this revision is missing from `held`.
     pub(crate) floor: u64,
 }
 
@@ -52,12 +57,12 @@ impl Lane {
         Lane { shared: Arc::new(Shared(RwLock::new(places))), bell: Bell::new(1) }
     }
 
-    /// Joins it. While the reader or a cursor made of it lives, [`Lane::is_read`].
+    /// A new reader. [`Lane::is_read`] is true while it, or a cursor made of it, lives.
     pub fn reader(&self) -> LaneReader {
         LaneReader { shared: self.shared.clone(), bell: self.bell.ear() }
     }
 
-    /// Whether anybody reads it.
+    /// Whether a reader, or a cursor made of one, is alive.
     pub fn is_read(&self) -> bool {
         self.bell.is_heard()
     }
@@ -66,7 +71,7 @@ impl Lane {
         Arc::as_ptr(&self.shared) as usize
     }
 
-    /// Adds whole revisions, and forgets the places of what the log evicted: below `first_seq`.
+    /// Adds the places of whole revisions, and drops those below `first_seq`, which the log has evicted.
     pub(crate) fn push(&self, places: impl Iterator<Item = Place>, first_seq: u64) {
         let mut held = self.shared.write();
         held.held.extend(places);
@@ -83,7 +88,7 @@ impl Lane {
 }
 
 impl LaneReader {
-    /// Every item of the lane above this revision has its place in it.
+    /// The revision after which the lane is complete.
     pub(crate) fn floor(&self) -> u64 {
         self.shared.read().floor
     }

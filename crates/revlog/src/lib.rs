@@ -1,11 +1,12 @@
 //! A bounded, append-only log ordered by revision: one writer, any number of cursors.
 //!
-//! In: batches of items, each at a revision. Out: to every [`Cursor`], each item exactly once and in order, or the
-//! word [`Step::Expired`]. Several items may share one revision; a revision is appended, evicted and passed by a
-//! progress mark only as a whole.
+//! In: batches of items, each at a revision. Out: to every [`Cursor`], each item exactly once and in order,
+//! or the word [`Step::Expired`]. Several items may share one revision; a revision is appended, evicted and
+//! passed by a progress mark only as a whole.
 //!
 //! - The writer never waits for a reader. A reader holds no item of the log; it holds its place, two numbers.
-//! - A slow reader loses nothing but its place: it is told `Expired` when the writer has evicted what it was to read.
+//! - A slow reader loses nothing but its place: it is told `Expired` when the writer has evicted what it was
+//!   to read.
 //! - [`Step::Progress`] says "everything up to here was delivered", which is what a bookmark is.
 //! - A [`Lane`] is a narrow part of a log: its cursors are woken by what is in it, and by nothing else.
 //!

@@ -1,7 +1,10 @@
 //! The log's shared state and its one writer.
+//!
+//! In: items with their revisions, and the time as the writer tells it. Out: a [`Log`], which makes cursors,
+//! and what the log holds. Never: waits for a reader.
 
 use std::collections::VecDeque;
-// Not loom's: threads share nothing by the numbers that logs have.
+// Of std, not of loom: a log's number is only compared, so loom has no interleaving to look at.
 use std::sync::atomic::AtomicU64 as Ids;
 use std::sync::{Arc, PoisonError};
 
@@ -9,16 +12,17 @@ use crate::cursor::{Cursor, Expired};
 use crate::lane::{Lane, LaneReader, Place};
 use crate::sync::{AtomicU64, BELL_ROWS, Bell, Ear, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// No two logs of a process are mistaken for each other.
+/// The next log's number in this process: a [`Position`](crate::Position) says with it which log it is in.
 static NEXT_ID: Ids = Ids::new(0);
 
-/// Instead of the number of the next item: it says nothing any more.
+/// In [`Shared::end`] once the log is closed: no cursor may take it for the number of the next item.
 const NO_END: u64 = u64::MAX;
 
-/// A log to which nothing was appended for so long keeps little room for more.
+/// How long nothing may be appended before [`Writer::evict`] gives spare capacity back.
 const QUIET_MS: u64 = 10_000;
 
-/// The number of the first item that is appended: below it there is room for what is put in front.
+/// The number of the first item that is appended. The numbers below it are for items that [`Writer::prepend`]
+/// puts in front.
 const FIRST_SEQ: u64 = 1 << 40;
 
 /// What a log may hold. At a limit the oldest whole revisions are evicted; the newest revision always stays.
@@ -32,21 +36,22 @@ pub struct Limits {
     pub age_ms_max: u64,
 }
 
-/// What a log holds now, and what became of what it held.
+/// What a log holds now, and counts of what it has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub items: usize,
     pub bytes: usize,
-    /// Items that there is room for.
+    /// Items that fit before the log has to allocate.
     pub capacity: usize,
     /// How often the capacity grew, and how often it shrank.
     pub grown: u64,
     pub shrunk: u64,
-    /// Items that were evicted before their age: at a limit of number or bytes.
+    /// Items that were evicted before they reached the greatest age, because the log was at its limit of
+    /// items or bytes.
     pub pressed_out: u64,
 }
 
-/// The one that appends. Not `Clone`: a log has one writer. Dropping it closes the log.
+/// The writing side. It is not `Clone`, because a log has one writer. Dropping it closes the log.
 #[derive(Debug)]
 pub struct Writer<T> {
     shared: Arc<Shared<T>>,
@@ -66,8 +71,8 @@ pub struct Log<T> {
 pub(crate) struct Shared<T> {
     pub(crate) id: u64,
     state: RwLock<State<T>>,
-    // The sequence number of the next item; NO_END once the log has ended. To be looked at without the lock, which all readers
-    // write to.
+    // The sequence number of the next item; NO_END once the log has ended. To be looked at without the lock,
+    // which all readers write to.
     end: AtomicU64,
     // Everything at or below this revision has been appended.
     progress: AtomicU64,
@@ -131,18 +136,21 @@ impl<T: Clone> Writer<T> {
 
     /// Appends whole revisions and moves progress to the last of them.
     ///
-    /// - `batch`: (revision, item, bytes the item costs), revisions not decreasing and above everything before.
-    /// - `now_ms`: the time that ages are counted in; may stand still, never goes back.
+    /// - `batch`: (revision, item, bytes the item costs), revisions not decreasing and above everything
+    ///   before.
+    /// - `now_ms`: the time from which ages are counted. It may stand still, and never goes back.
     ///
     /// # Panics
-    /// When a revision is at or below the progress already announced: an event after its bookmark.
+    /// When a revision is at or below the progress already announced: a client would see an event after the
+    /// bookmark that covers it.
     pub fn append(&mut self, batch: impl IntoIterator<Item = (u64, T, usize)>, now_ms: u64) {
         self.append_routed(batch, Vec::new(), now_ms);
     }
 
-    /// The same, and into lanes.
+    /// As [`Writer::append`], and adds the items to lanes.
     ///
-    /// - `routes`: which items of `batch`, by index, are in which lanes; ascending for each lane, each item once.
+    /// - `routes`: an index into `batch` and a lane that this item belongs to. The indexes of one lane
+    ///   ascend, and none is given twice.
     pub fn append_routed(
         &mut self,
         batch: impl IntoIterator<Item = (u64, T, usize)>,
@@ -170,7 +178,8 @@ impl<T: Clone> Writer<T> {
         let next_seq = first_seq + state.entries.len() as u64;
         self.shared.end.store(next_seq, Ordering::Release);
         drop(state);
-        // Stable, so that each lane's places stay in order; a lane gets all of a revision at once.
+        // The sort is stable, so that each lane's places stay in order. A lane gets all of a revision at
+        // once.
         places.sort_by_key(|(lane, _)| lane.id());
         let lanes = || places.chunk_by(|(one, _), (next, _)| one.id() == next.id());
         for group in lanes() {
@@ -181,10 +190,12 @@ impl<T: Clone> Writer<T> {
         lanes().for_each(|group| group[0].0.ring());
     }
 
-    /// Puts what was before the log's beginning in front of it, so that history begins after `floor`. The limits count what is in
-    /// front first. Once only; nothing happens, and it says so, when the log has evicted something: that would be missing between.
+    /// Puts the items from before the log's beginning in front of it, so that history begins after `floor`.
+    /// The limits apply as to all items: the oldest go first. Returns false, and changes nothing, when it was
+    /// called before, or when the log has evicted something: then there would be a gap between `past` and
+    /// what the log holds.
     ///
-    /// - `past`: as for [`Writer::append`], above `floor` and not above the beginning; all of what was between.
+    /// - `past`: as for [`Writer::append`]: every item above `floor` and not above the log's beginning.
     ///
     /// # Panics
     /// When a revision is not between the two, or lower than the one before it.
@@ -209,13 +220,15 @@ impl<T: Clone> Writer<T> {
         true
     }
 
-    /// Forgets the places in `lane` of what was evicted, also when nothing is appended to it any more.
+    /// Drops the places in `lane` of items that the log has evicted. An append to the lane does this, too; a
+    /// lane to which nothing is appended needs this call.
     pub fn trim(&self, lane: &Lane) {
         let first_seq = self.shared.read().first_seq;
         lane.trim(first_seq);
     }
 
-    /// Says that nothing at or below `revision` is still to come. Wakes nobody: progress is read, not awaited.
+    /// Announces that no item at or below `revision` is still to come. Wakes nobody: readers look at
+    /// progress, they do not wait for it.
     pub fn announce(&mut self, revision: u64) {
         self.shared.progress.fetch_max(revision, Ordering::AcqRel);
     }
@@ -230,12 +243,15 @@ impl<T: Clone> Writer<T> {
         self.shared.progress.load(Ordering::Acquire)
     }
 
-    /// Ends the log as one whose history is void: every cursor is told `Expired`, whatever it has read.
+    /// Closes the log because its history is no longer true: every cursor is told `Expired`, whatever it has
+    /// read.
     pub fn lose(self) {
         self.shared.write().lost = true;
     }
 
-    /// Evicts what has grown too old, also when nothing is appended any more. Then little room for more is kept.
+    /// Evicts the items that are too old. [`Writer::append`] does this, too; a log to which nothing is
+    /// appended needs this call. When nothing was appended for a while, most of the spare capacity is given
+    /// back as well.
     pub fn evict(&mut self, now_ms: u64) {
         let mut state = self.shared.write();
         let before = state.shrunk;
@@ -250,7 +266,8 @@ impl<T: Clone> Writer<T> {
         }
     }
 
-    /// Evicts what is at or below `upto`, because nobody will ask for it any more; the newest revision always stays.
+    /// Evicts the items at or below `upto`, because nobody will ask for them any more. The newest revision
+    /// always stays.
     pub fn release(&mut self, upto: u64) {
         let mut state = self.shared.write();
         let Some(newest) = state.entries.back().map(|entry| entry.revision) else { return };
@@ -263,7 +280,7 @@ impl<T: Clone> Writer<T> {
         give_room_back(&mut state);
     }
 
-    /// The number of the oldest item that is held, or else of the next.
+    /// The number of the oldest item that is held; of the next one to be appended when none is.
     pub fn first_seq(&self) -> u64 {
         self.shared.read().first_seq
     }
@@ -274,7 +291,8 @@ impl<T: Clone> Writer<T> {
         state.first_seq + state.entries.len() as u64
     }
 
-    /// About `max` items from number `seq` on that were appended at `until_ms` or before, with the number of each.
+    /// At most `max` items, with their numbers, from number `seq` on, that were appended at `until_ms` or
+    /// before.
     pub fn settled(&self, seq: u64, until_ms: u64, max: usize) -> Vec<(u64, T)> {
         let state = self.shared.read();
         let from = seq.saturating_sub(state.first_seq).min(state.entries.len() as u64) as usize;
@@ -282,10 +300,11 @@ impl<T: Clone> Writer<T> {
         (state.first_seq + from as u64..).zip(settled.map(|entry| entry.item.clone())).collect()
     }
 
-    /// Puts something in the place of held items that says the same and costs other than it did. What was evicted is left
-    /// alone.
+    /// Replaces held items by others that mean the same and take another number of bytes. Numbers of evicted
+    /// items are skipped.
     ///
-    /// - `renew`: given the item, and the one to put there and its bytes if there is one.
+    /// - `renew`: is given an item, and returns the one to put in its place with its bytes, or `None` to
+    ///   leave it.
     pub fn replace(&mut self, seqs: &[u64], mut renew: impl FnMut(&T) -> Option<(T, usize)>) {
         let mut state = self.shared.write();
         for seq in seqs {
@@ -299,8 +318,8 @@ impl<T: Clone> Writer<T> {
         }
     }
 
-    /// The highest revision that was appended at `ms` or before, as far as is known: what is no longer held is taken to be
-    /// that old.
+    /// The highest revision that was appended at `ms` or before. Items that are no longer held are taken to
+    /// be older than `ms`.
     pub fn reached_at(&self, ms: u64) -> u64 {
         let state = self.shared.read();
         let so_old = state.entries.partition_point(|entry| entry.at_ms <= ms);
@@ -342,20 +361,23 @@ impl<T> Drop for Writer<T> {
 }
 
 impl<T: Clone> Log<T> {
-    /// A cursor that yields every item above `after`. A future `after` waits in silence until the log passes it.
+    /// A cursor that yields every item above `after`. Where `after` is still to come, it yields nothing until
+    /// the log is past it.
     ///
     /// # Errors
-    /// [`Expired`] when items above `after` are gone already.
+    /// [`Expired`] when items above `after` were evicted.
     pub fn cursor(&self, after: u64) -> Result<Cursor<T>, Expired> {
         self.holds(after)?;
         Ok(Cursor::on_log(self.shared.clone(), self.bell.clone(), after, None))
     }
 
-    /// A cursor that yields every item of a lane of this log above `after`. Where the lane begins later than that, it
-    /// begins with the log's own items up to there, those of other interests among them.
+    /// A cursor that yields every item above `after` of one lane of this log. Where the lane begins after
+    /// that, the cursor first yields the log's own items up to the lane's beginning, those of other interests
+    /// among them.
     ///
     /// # Errors
-    /// As [`Log::cursor`], whatever the lane holds: how far back one may start depends on nobody else.
+    /// As [`Log::cursor`], whatever the lane holds: when the lane was made has no influence on how far back a
+    /// cursor may start.
     pub fn lane_cursor(&self, lane: LaneReader, after: u64) -> Result<Cursor<T>, Expired> {
         self.holds(after)?;
         let floor = lane.floor();
@@ -373,10 +395,11 @@ impl<T: Clone> Log<T> {
         }
     }
 
-    /// The items in `(after, upto]`, newest first: what must be undone to go back from `upto` to `after`.
+    /// The items in `(after, upto]`, newest first: whoever undoes them in this order goes back from `upto` to
+    /// `after`.
     ///
     /// # Errors
-    /// [`Expired`] when some of them are gone.
+    /// [`Expired`] when some of them were evicted.
     pub fn undo(&self, after: u64, upto: u64) -> Result<Vec<T>, Expired> {
         let state = self.shared.read();
         if after < state.floor {
@@ -387,7 +410,7 @@ impl<T: Clone> Log<T> {
         Ok(state.entries.range(from..to).rev().map(|entry| entry.item.clone()).collect())
     }
 
-    /// About `max` items from number `seq` on, and the number of the next.
+    /// At most `max` items from number `seq` on, and the number of the next one.
     pub fn page(&self, seq: u64, max: usize) -> (Vec<T>, u64) {
         let state = self.shared.read();
         let from = seq.saturating_sub(state.first_seq).min(state.entries.len() as u64) as usize;
@@ -401,7 +424,7 @@ impl<T: Clone> Log<T> {
         self.shared.read().floor
     }
 
-    /// The revision up to which everything was appended.
+    /// The revision that was announced last: no item at or below it is still to come.
     pub fn progress(&self) -> u64 {
         self.shared.progress()
     }
@@ -448,7 +471,7 @@ impl<T> Shared<T> {
         self.progress.load(Ordering::Acquire)
     }
 
-    /// Whether everything below `seq` is all there is, and more may come.
+    /// Whether `seq` is the number of the next item, and the log is still open.
     pub(crate) fn ends_at(&self, seq: u64) -> bool {
         self.end.load(Ordering::Acquire) == seq
     }
@@ -484,10 +507,11 @@ fn drop_revision<T>(state: &mut State<T>, revision: u64) -> u64 {
     state.first_seq - before
 }
 
-/// Places that are kept, however few are needed.
+/// Items for which capacity is kept, however few the log holds.
 const LEAST_ROOM: usize = 64;
 
-/// A burst leaves no lasting capacity behind (kubernetes#139250).
+/// Gives capacity back once three quarters of it are unused, so that it does not stay after a burst
+/// (kubernetes#139250).
 fn give_room_back<T>(state: &mut State<T>) {
     if state.entries.capacity() > LEAST_ROOM && state.entries.len() * 4 < state.entries.capacity() {
         let room = state.entries.len() * 2;

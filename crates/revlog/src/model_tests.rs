@@ -1,4 +1,5 @@
-//! The log against a plain model of it: a vector of everything that was ever appended, and where its history begins.
+//! The log against a plain model of it: a vector of everything that was ever appended, and where its history
+//! begins.
 
 use forebay_rt::Random;
 
@@ -67,7 +68,8 @@ impl World {
         }
     }
 
-    /// Puts in front what was before the beginning. How many items that were, and false if it is too late for them.
+    /// Puts in front what was before the beginning. How many items that were, and false if it is too late for
+    /// them.
     fn prepend(&mut self) -> (usize, bool) {
         let (floor, mut past) = (1 + self.random.below(BEGINS), Vec::new());
         let mut revision = floor + 1;

@@ -1,5 +1,5 @@
-//! What a log's writer does and asks between appends: which items it holds under which number, what it may give up or put
-//! in another form, and how much room it keeps.
+//! What a log's writer does and asks between appends: which items it holds under which number, what it may
+//! give up or put in another form, and how much room it keeps.
 
 use crate::tests::{Sorted, WIDE};
 use crate::{Limits, Step, Writer};

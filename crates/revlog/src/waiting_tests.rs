@@ -1,5 +1,5 @@
-//! When a cursor finds something, when it waits for its bell, and what it says of its end: on a log, in a lane, and on
-//! the way from the one to the other.
+//! When a cursor finds something, when it waits for its bell, and what it says of its end: on a log, in a
+//! lane, and on the way from the one to the other.
 
 use std::task::{Context, Poll, Waker};
 

@@ -1,5 +1,6 @@
-//! Every interleaving of a writer and a reader, as far as loom finds them with so many preemptions: no item is lost,
-//! repeated or out of order, nobody sleeps through one, and progress says no more than was delivered.
+//! Every interleaving of a writer and a reader, as far as loom finds them with so many preemptions: no item
+//! is lost, repeated or out of order, nobody sleeps through one, and progress says no more than was
+//! delivered.
 //!
 //! The log's own sources and those of its bell, on loom's locks and atomics.
 

@@ -1,8 +1,9 @@
 //! Tasks that compute for long between their waits, on threads of their own that let the others go first.
 //!
-//! In: a future. Out: its result, unless whoever asked is gone: then it ends at its next wait. It computes on these threads, and
-//! is at home in the runtime of whoever asked: what it starts runs there, and what it waits for, a time or a connection, is
-//! kept there. The threads are started with the first one, and stay. In a simulation it is a task of its runtime.
+//! In: a future. Out: its result, unless whoever asked is gone: then it ends at its next wait. It computes on
+//! these threads, and is at home in the runtime of whoever asked: what it starts runs there, and what it
+//! waits for, a time or a connection, is kept there. The threads are started with the first one, and stay. In
+//! a simulation it is a task of its runtime.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,7 +1,9 @@
-//! Where work runs that costs CPU: what nobody waits for on one thread of this process, behind everything else; what somebody
-//! waits for on a few, like everything else; what a client waits for and takes long on a few that let the short go first.
+//! Where work runs that costs CPU: what nobody waits for on one thread of this process, behind everything
+//! else; what somebody waits for on a few, like everything else; what a client waits for and takes long on a
+//! few that let the short go first.
 //!
-//! The threads are started with the first work, and stay. In a simulation the work runs as a task of its runtime.
+//! The threads are started with the first work, and stay. In a simulation the work runs as a task of its
+//! runtime.
 
 use std::fmt;
 use std::future::Future;
@@ -20,21 +22,23 @@ type Work = Box<dyn FnOnce() + Send>;
 /// Where work waits for its turn; empty once it was begun, or nobody wants its result.
 type Slot = Arc<Mutex<Option<Work>>>;
 
-/// What the scheduler of Linux takes off a thread's part when others want to run: a tenth of an ordinary one's is left to work in
-/// the background, a third to work apart.
+/// What the scheduler of Linux takes off a thread's part when others want to run: a tenth of an ordinary
+/// one's is left to work in the background, a third to work apart.
 const BACKGROUND_NICENESS: i32 = 10;
 pub(crate) const APART_NICENESS: i32 = 5;
 
-/// Work that waits for its turn. A watch cache asks when it has the last, so that there is less than one for each; of work for
-/// clients there is one for each answer. What is beyond is not done; what somebody waits for, by who asks.
+/// Work that waits for its turn. A watch cache asks when it has the last, so that there is less than one for
+/// each; of work for clients there is one for each answer. What is beyond is not done; what somebody waits
+/// for, by who asks.
 const WAITING_MAX: usize = 1 << 12;
 
-/// Threads for work that somebody waits for: more would keep more compressors, and everything else from two cores.
+/// Threads for work that somebody waits for: more would keep more compressors, and everything else from two
+/// cores.
 const PROMPT_THREADS: usize = 2;
 pub(crate) const APART_THREADS: usize = 2;
 
-/// The result of work that was asked for. Who drops it wants it no more: work that was not begun is not, and what it holds goes
-/// at once.
+/// The result of work that was asked for. Who drops it wants it no more: work that was not begun is not, and
+/// what it holds goes at once.
 #[derive(Debug)]
 pub struct Background<T> {
     result: oneshot::Receiver<T>,
@@ -54,7 +58,8 @@ impl<T> Future for Background<T> {
 }
 
 impl<T> Background<T> {
-    /// Waits for the result, as the future does. Cancel-safe: what was received is handed out by the call that returns.
+    /// Waits for the result, as the future does. Cancel-safe: what was received is handed out by the call
+    /// that returns.
     pub async fn finished(&mut self) -> Option<T> {
         self.await
     }
@@ -79,15 +84,15 @@ pub fn background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     ask(&QUEUE, Threads { name: "background", count: 1, niceness: BACKGROUND_NICENESS }, |_beyond| (), work)
 }
 
-/// Runs `work`, which somebody waits for, at ordinary priority, once one of a few threads is free; at once where too much is
-/// waiting for that.
+/// Runs `work`, which somebody waits for, at ordinary priority, once one of a few threads is free; at once
+/// where too much is waiting for that.
 pub fn promptly<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
     static QUEUE: OnceLock<Mutex<SyncSender<Slot>>> = OnceLock::new();
     ask(&QUEUE, Threads { name: "promptly", count: PROMPT_THREADS, niceness: 0 }, begin, work)
 }
 
-/// Runs `work`, which a client waits for and takes long, after what was asked for before, while what is short goes first; at once
-/// where too much is waiting for that.
+/// Runs `work`, which a client waits for and takes long, after what was asked for before, while what is short
+/// goes first; at once where too much is waiting for that.
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
     static QUEUE: OnceLock<Mutex<SyncSender<Slot>>> = OnceLock::new();
     ask(&QUEUE, Threads { name: "apart", count: APART_THREADS, niceness: APART_NICENESS }, begin, work)

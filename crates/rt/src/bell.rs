@@ -1,11 +1,12 @@
 //! A bell that thousands wait for.
 //!
-//! Who waits has a seat in one of its rows, which stand close together in memory: to ring is to walk along them, and touches
-//! nothing of those who are woken but their tasks. A seat is taken once, and once for each ring; who polls again before that
-//! takes no lock. Who is never out of rings lets others work in between, as with everything that tokio makes wait.
+//! Who waits has a seat in one of its rows, which stand close together in memory: to ring is to walk along
+//! them, and touches nothing of those who are woken but their tasks. A seat is taken once, and once for each
+//! ring; who polls again before that takes no lock. Who is never out of rings lets others work in between, as
+//! with everything that tokio makes wait.
 //!
-//! Order: whoever rings counts the ring first and walks along the rows then; whoever sits down looks at the count with the
-//! row locked. So either sees the other.
+//! Order: whoever rings counts the ring first and walks along the rows then; whoever sits down looks at the
+//! count with the row locked. So either sees the other.
 
 use std::collections::BTreeSet;
 // Not loom's: nobody waits for what these say.

@@ -1,7 +1,7 @@
 //! Where work runs that may wait for a disk.
 //!
-//! On threads of the runtime for such work; in a simulation as a task of its own runtime, so that one thread does
-//! everything and a seed repeats it. Owner of the choice: the thread that drives the runtime.
+//! On threads of the runtime for such work; in a simulation as a task of its own runtime, so that one thread
+//! does everything and a seed repeats it. Owner of the choice: the thread that drives the runtime.
 
 use std::cell::Cell;
 
@@ -24,7 +24,8 @@ pub(crate) fn as_tasks() -> bool {
     AS_TASKS.get()
 }
 
-/// While it lives, what this thread asks [`blocking`] for runs as tasks. For simulations on a runtime of one thread.
+/// While it lives, what this thread asks [`blocking`] for runs as tasks. For simulations on a runtime of one
+/// thread.
 #[derive(Debug)]
 pub struct BlockingAsTasks(());
 

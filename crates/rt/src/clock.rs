@@ -38,7 +38,8 @@ pub struct ManualClock(Arc<AtomicU64>);
 #[derive(Debug, Default)]
 pub struct Alarm {
     sleep: Option<Pin<Box<tokio::time::Sleep>>>,
-    // Until when it sleeps, and who is told then: as long as both are so, there is nothing to do before that time.
+    // Until when it sleeps, and who is told then: as long as both are so, there is nothing to do before that
+    // time.
     until: Option<Instant>,
     told: Told,
 }
@@ -55,7 +56,8 @@ impl Clock {
         (Clock(Source::Manual(cell.clone())), ManualClock(cell))
     }
 
-    /// A clock that shows `unix_ms` now and goes on with monotonic time: of a simulation, whose time is tokio's.
+    /// A clock that shows `unix_ms` now and goes on with monotonic time: of a simulation, whose time is
+    /// tokio's.
     pub fn steady(unix_ms: u64) -> Clock {
         Clock(Source::Steady { unix_ms, at: Clock::system().now() })
     }

@@ -1,8 +1,10 @@
-//! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their end.
+//! Everything that makes a run differ from the last one: time, randomness, tasks, what wakes them and their
+//! end.
 //!
-//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`long_turns`], [`blocking`], [`background`], [`promptly`], [`apart`],
-//! [`apart_task`], [`Bell`], [`Stagger`], [`prefetch`]. Every other crate takes these as values, so that a test
-//! decides what time it is and which numbers are drawn. Never: knows Kubernetes, does IO.
+//! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`long_turns`], [`blocking`], [`background`],
+//! [`promptly`], [`apart`], [`apart_task`], [`Bell`], [`Stagger`], [`prefetch`]. Every other crate takes
+//! these as values, so that a test decides what time it is and which numbers are drawn. Never: knows
+//! Kubernetes, does IO.
 
 mod apart_tasks;
 mod background;

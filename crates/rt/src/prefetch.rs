@@ -3,8 +3,9 @@
 /// What a processor has of memory at a time, on most.
 const LINE_BYTES: usize = 64;
 
-/// Asks for all of `what`, and does not wait: what follows finds in the cache what came meanwhile. For who is woken after
-/// thousands of others, whose memory has taken the place of its own: a line of it takes 150 ns, but several come at once.
+/// Asks for all of `what`, and does not wait: what follows finds in the cache what came meanwhile. For who is
+/// woken after thousands of others, whose memory has taken the place of its own: a line of it takes 150 ns,
+/// but several come at once.
 pub fn prefetch<T: ?Sized>(what: &T) {
     let (first, bytes) = ((&raw const *what).cast::<u8>(), size_of_val(what));
     let last = bytes.saturating_sub(1);

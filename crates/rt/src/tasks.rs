@@ -40,7 +40,8 @@ struct Flag {
 }
 
 pin_project! {
-    /// Work, until it ends or a flag is raised. Not a block, which would hold its work twice, for as long as it lasts.
+    /// Work, until it ends or a flag is raised. Not a block, which would hold its work twice, for as long as
+    /// it lasts.
     struct Until<F> {
         flag: Raised,
         name: &'static str,
@@ -89,8 +90,8 @@ impl Tasks {
         self.tracker.spawn(Until { flag: self.shutdown.watch(), name, told: "stopped", work });
     }
 
-    /// Starts `work` under `name`; it watches [`Shutdown`] itself and ends in its own order, or is dropped at its next
-    /// await point when the set is cut.
+    /// Starts `work` under `name`; it watches [`Shutdown`] itself and ends in its own order, or is dropped at
+    /// its next await point when the set is cut.
     pub fn spawn_graceful(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         self.tracker.spawn(Until { flag: self.cut.watch(), name, told: "cut", work });
     }
@@ -105,7 +106,8 @@ impl Tasks {
         &self.shutdown
     }
 
-    /// Raises the flag and waits for every task, at most `limit`. False when some were still running then; they are cut.
+    /// Raises the flag and waits for every task, at most `limit`. False when some were still running then;
+    /// they are cut.
     pub async fn stop(&self, limit: Duration) -> bool {
         self.shutdown.raise();
         self.tracker.close();
@@ -123,6 +125,11 @@ impl Drop for CutOnDrop {
 }
 
 impl Shutdown {
+    /// One that few wait for, such as the tasks of one connection: it takes little memory.
+    pub fn for_few() -> Shutdown {
+        Shutdown(Arc::new(Flag { up: AtomicBool::new(false), bell: Bell::new(1) }))
+    }
+
     /// Raises the flag.
     pub fn raise(&self) {
         self.0.up.store(true, Ordering::SeqCst);

@@ -1,11 +1,13 @@
 //! Turns of tasks that kept their thread for too long, counted by the task's name.
 //!
-//! In: each turn of a task, its begin and its end. Out: how many used more CPU than others can be left waiting for, and
-//! the most that one used. Never: changes what a task does, or reads the machine's clock in a simulation.
+//! In: each turn of a task, its begin and its end. Out: how many used more CPU than others can be left
+//! waiting for, and the most that one used. Never: changes what a task does, or reads the machine's clock in
+//! a simulation.
 //!
-//! A turn costs two readings of a clock that takes no system call (54 to 76 ns both); one that takes one (550 ns), what the thread
-//! has used, is read once a millisecond and at the end of what looks long. What a turn used is so known to a millisecond, and
-//! said to be no more than it was. A thread that had to wait for a processor is not taken for one that works.
+//! A turn costs two readings of a clock that takes no system call (54 to 76 ns both); one that takes one (550
+//! ns), what the thread has used, is read once a millisecond and at the end of what looks long. What a turn
+//! used is so known to a millisecond, and said to be no more than it was. A thread that had to wait for a
+//! processor is not taken for one that works.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

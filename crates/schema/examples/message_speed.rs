@@ -1,5 +1,5 @@
-//! How fast an object's message is made of its JSON text, and how fast of a value that is parsed first; and how fast the text is
-//! made of the message, straight and by way of a value. Run in release mode, on Linux.
+//! How fast an object's message is made of its JSON text, and how fast of a value that is parsed first; and
+//! how fast the text is made of the message, straight and by way of a value. Run in release mode, on Linux.
 
 #![allow(
     clippy::disallowed_methods,

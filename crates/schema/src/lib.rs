@@ -1,7 +1,6 @@
-//! What the fields of a kind are: built-in tables and CRD schemas; pruning, defaulting, validation, merge keys, OpenAPI.
+//! What the fields of a built-in kind are: the generated table, normalizing, encoding, protobuf, strategic
+//! merge; and OpenAPI definitions of built-in and custom kinds. What a CRD says is in crate `crd`.
 
-pub mod bad_value;
 pub mod builtin;
-pub mod crd;
 pub mod openapi;
 pub mod strategic;

@@ -1,6 +1,7 @@
 //! A directory for one test, removed when the test is over.
 //!
-//! In: nothing. Out: places below the system's temporary directory that no other test has. Never: used but in tests.
+//! In: nothing. Out: places below the system's temporary directory that no other test has. Never: used but in
+//! tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,10 @@
-//! Who acts: the clients, the store's writer and chaos, each a future, polled one at a time in an order that a seed draws.
+//! Who acts: the clients, the store's writer and chaos, each a future, polled one at a time in an order that
+//! a seed draws.
 //!
-//! In: futures and their wake-ups. Out: polls, one after another. Which of those that can go on goes on is drawn, not
-//! the order in which they were woken: wake-ups of tokio's channels come in an order that no seed repeats. The server's
-//! own tasks are tokio's, and run when nobody here can go on, and now and then in between.
+//! In: futures and their wake-ups. Out: polls, one after another. Which of those that can go on goes on is
+//! drawn, not the order in which they were woken: wake-ups of tokio's channels come in an order that no seed
+//! repeats. The server's own tasks are tokio's, and run when nobody here can go on, and now and then in
+//! between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};

@@ -1,10 +1,12 @@
-//! What goes wrong, and when: the disk, the machine, the way to the store. And the end of it, when everybody must catch up.
+//! What goes wrong, and when: the disk, the machine, the way to the store. And the end of it, when everybody
+//! must catch up.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use forebay_api::Caches as _;
 use forebay_embedded::faults::{Crash, Faults};
 use forebay_rt::Random;
 use forebay_watchcache::limits;
@@ -20,7 +22,8 @@ use crate::writer;
 const CHAOS_MS_MAX: u64 = 60 * 60 * 1000;
 /// How long the server may take to be ready, once nothing fails any more. Caches that failed wait up to 30 s.
 const READY_MS_MAX: u64 = 60_000;
-/// Within this everybody who reads has what was written. Below the time between bookmarks, which would wake them too.
+/// Within this everybody who reads has what was written. Below the time between bookmarks, which would wake
+/// them too.
 const NOTICE_MS: u64 = 5_000;
 /// Rounds of last words.
 const ROUNDS: usize = 4;

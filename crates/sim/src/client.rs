@@ -1,11 +1,12 @@
-//! What all clients have in common: requests by one of two ways, to the verbs or over the network, that end when the
-//! server does. What they are answered is bytes, as it is on the wire.
+//! What all clients have in common: requests by one of two ways, to the verbs or over the network, that end
+//! when the server does. What they are answered is bytes, as it is on the wire.
 
-use forebay_apimachinery::Lease;
+use forebay_api::{Answer, Body};
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query, UpdateOptions};
-use forebay_registry::request::{Answer, Body, Outcome, Target};
-use forebay_registry::{As, Now, Registry, Step, Wait, WatchBody, WatchSession};
+use forebay_catalog::Target;
+use forebay_reads::{As, Now, Step, Wait, WatchBody, WatchSession};
+use forebay_registry::Registry;
 use forebay_rt::{Clock, Random};
 use http::{Method, Response};
 use http_body_util::BodyExt;
@@ -13,7 +14,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 
 use crate::life::Life;
-use crate::resources::{Resource, Selection};
+use crate::resources::{Collection, Selection};
 
 /// How a client reaches the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +197,7 @@ async fn wait(session: &mut WatchSession, what: Wait, clock: &Clock) {
 pub async fn get(
     life: &Life,
     way: Way,
-    resource: Resource,
+    resource: Collection,
     (namespace, name): (&str, &str),
     version: &str,
 ) -> Option<Result<Value, Refused>> {
@@ -217,7 +218,7 @@ pub async fn get(
 pub async fn change(
     life: &Life,
     way: Way,
-    resource: Resource,
+    resource: Collection,
     (namespace, name): (&str, &str),
     change: Change,
 ) -> Option<Result<Value, Refused>> {
@@ -268,20 +269,16 @@ async fn answered(response: Response<Incoming>) -> Option<Result<Incoming, Refus
 }
 
 fn object(answer: &Answer) -> Value {
-    let (Outcome::Object(bytes)
-    | Outcome::Created(bytes)
-    | Outcome::Accepted(bytes)
-    | Outcome::Success(bytes)) = &answer.outcome;
-    serde_json::from_slice(bytes).unwrap_or_default()
+    serde_json::from_slice(&answer.outcome.clone().json()).unwrap_or_default()
 }
 
-fn path(resource: Resource, namespace: Option<&str>, name: Option<&str>, query: &str) -> String {
+fn path(resource: Collection, namespace: Option<&str>, name: Option<&str>, query: &str) -> String {
     let namespace = namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
     let name = name.map(|name| format!("/{name}")).unwrap_or_default();
     format!("/api/v1{namespace}/{}{name}?{}", resource.plural(), query.trim_start_matches('&'))
 }
 
-fn target(registry: &Registry, resource: Resource, namespace: Option<&str>, name: Option<&str>) -> Target {
+fn target(registry: &Registry, resource: Collection, namespace: Option<&str>, name: Option<&str>) -> Target {
     at(registry, resource.plural(), namespace, name)
 }
 
@@ -289,5 +286,5 @@ fn target(registry: &Registry, resource: Resource, namespace: Option<&str>, name
 pub fn at(registry: &Registry, plural: &str, namespace: Option<&str>, name: Option<&str>) -> Target {
     let served = registry.catalog().resource("", "v1", plural).expect("the core group is served").clone();
     let (namespace, name) = (namespace.map(String::from), name.map(String::from));
-    Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() }
+    Target::of_server(served, namespace, name)
 }

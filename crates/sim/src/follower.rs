@@ -1,5 +1,5 @@
-//! One client's watch held against the model: every event of its selection once, in order, as it happened; bookmarks that
-//! cover no event that was not sent; an initial state that is one.
+//! One client's watch held against the model: every event of its selection once, in order, as it happened;
+//! bookmarks that cover no event that was not sent; an initial state that is one.
 //!
 //! In: frames as they are on the wire. Out: what was said, or what is wrong with it.
 

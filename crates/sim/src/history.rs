@@ -1,7 +1,7 @@
 //! The model: every change that the store has shown, and what follows from it for a LIST, a WATCH and a GET.
 //!
-//! In: changes, in order, as a feed of the whole store tells them. Out: the state at a revision, the events of a
-//! selection after a place. It knows nothing of caches, windows and logs: it replays.
+//! In: changes, in order, as a feed of the whole store tells them. Out: the state at a revision, the events
+//! of a selection after a place. It knows nothing of caches, windows and logs: it replays.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use forebay_backend::Change;
 use serde_json::Value;
 
-use crate::resources::{Resource, Selection};
+use crate::resources::{Collection, Selection};
 
 /// A key's value and the revision that put it.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct Version {
 
 /// One change of a key, with what was there before.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct Transition {
     pub revision: u64,
     pub key: Rc<str>,
     pub previous: Option<Version>,
@@ -44,7 +44,7 @@ pub struct History {
     // All changes of the store, in order, as (revision, when it was shown).
     shown: Vec<(u64, u64)>,
     // resource -> its changes, in order
-    entries: BTreeMap<Resource, Vec<Entry>>,
+    entries: BTreeMap<Collection, Vec<Transition>>,
     // key -> what it has now
     now: BTreeMap<Rc<str>, Version>,
     // The store's revision.
@@ -65,8 +65,8 @@ impl History {
             Some(value) => self.now.insert(key.clone(), Version { revision, value: value.clone() }),
             None => self.now.remove(&key),
         };
-        if let Some(resource) = Resource::of(&key) {
-            let entry = Entry { revision, key, previous, current, at_ms };
+        if let Some(resource) = Collection::of(&key) {
+            let entry = Transition { revision, key, previous, current, at_ms };
             self.entries.entry(resource).or_default().push(entry);
         }
     }
@@ -77,7 +77,7 @@ impl History {
         self.now.clear();
         for entries in self.entries.values_mut() {
             entries.retain(|entry| entry.revision <= revision);
-            for Entry { revision, key, current, .. } in &*entries {
+            for Transition { revision, key, current, .. } in &*entries {
                 match current {
                     Some(value) => {
                         let version = Version { revision: *revision, value: value.clone() };
@@ -115,12 +115,12 @@ impl History {
         self.now.get(key)
     }
 
-    pub fn entries(&self, resource: Resource) -> &[Entry] {
+    pub fn entries(&self, resource: Collection) -> &[Transition] {
         self.entries.get(&resource).map_or(&[], Vec::as_slice)
     }
 
     /// Where in [`History::entries`] what comes after `revision` begins.
-    pub fn place_after(&self, resource: Resource, revision: u64) -> usize {
+    pub fn place_after(&self, resource: Collection, revision: u64) -> usize {
         self.entries(resource).partition_point(|entry| entry.revision <= revision)
     }
 
@@ -155,7 +155,7 @@ impl History {
 
     /// Whether `key` was absent at some moment from `from` on.
     pub fn was_absent(&self, key: &str, from: u64) -> bool {
-        let Some(resource) = Resource::of(key) else { return true };
+        let Some(resource) = Collection::of(key) else { return true };
         let of_key = || self.entries(resource).iter().filter(|entry| &*entry.key == key);
         let then = of_key().rev().find(|entry| entry.revision <= from);
         then.is_none_or(|entry| entry.current.is_none())
@@ -163,7 +163,7 @@ impl History {
     }
 }
 
-impl Entry {
+impl Transition {
     /// What a watch of `selection` says of it.
     fn seen_by(&self, selection: &Selection) -> Option<Expected> {
         let matching = |value: &&Rc<Value>| selection.matches(&self.key, value);

@@ -1,6 +1,6 @@
-//! A whole server in one thread and one seed: the real engine on a simulated disk, the real caches, verbs and bodies,
-//! on a clock that goes as fast as nobody waits; clients that write, list, watch, dawdle and vanish; and faults. What
-//! every client is told is held against a model that replays the store's history.
+//! A whole server in one thread and one seed: the real engine on a simulated disk, the real caches, verbs and
+//! bodies, on a clock that goes as fast as nobody waits; clients that write, list, watch, dawdle and vanish;
+//! and faults. What every client is told is held against a model that replays the store's history.
 //!
 //! In: a seed. Out: what happened, or the first thing that was wrong. The same seed gives the same run.
 

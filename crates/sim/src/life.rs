@@ -1,7 +1,8 @@
 //! One life of the server, from a start on what the disk holds to a crash.
 //!
-//! Owns the engine, its writer, the registry, the HTTP server and their tasks. In: a machine. Out: a registry for clients, batches of the
-//! writer when it is told to go on. Ends at once: whoever waits for an answer then gets none.
+//! Owns the engine, its writer, the registry, the HTTP server and their tasks. In: a machine. Out: a registry
+//! for clients, batches of the writer when it is told to go on. Ends at once: whoever waits for an answer
+//! then gets none.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -43,8 +44,8 @@ pub struct Life {
 }
 
 impl Life {
-    /// Opens the store that is on `machine` and begins to fill the caches. Also returns the store's history, oldest
-    /// first, and the revision after which that begins.
+    /// Opens the store that is on `machine` and begins to fill the caches. Also returns the store's history,
+    /// oldest first, and the revision after which that begins.
     pub async fn begin(
         number: u64,
         machine: &Machine,
@@ -76,8 +77,8 @@ impl Life {
         Ok((life, found, oldest))
     }
 
-    /// The store is what is on `machine` from now on, and the server goes on. False, and nothing is changed, when that
-    /// store would be past `revision` at once: nobody could tell that it went back.
+    /// The store is what is on `machine` from now on, and the server goes on. False, and nothing is changed,
+    /// when that store would be past `revision` at once: nobody could tell that it went back.
     pub async fn go_back(
         &self,
         machine: &Machine,

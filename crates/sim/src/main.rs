@@ -1,5 +1,5 @@
-//! Runs seeds: `forebay-sim [--seeds N] [--from S] [--print] [--first]`; N is CI's unless given, `--first` ends
-//! with the first failure.
+//! Runs seeds: `forebay-sim [--seeds N] [--from S] [--print] [--first]`; N is CI's unless given, `--first`
+//! ends with the first failure.
 //!
 //! Out: what happened in all of them together, and each failure with its seed.
 

@@ -1,20 +1,20 @@
-//! The network: connections of memory, each with buffers of a drawn size, over which clients speak HTTP/1.1 with the
-//! server's own code.
+//! The network: connections of memory, each with buffers of a drawn size, over which clients speak HTTP/1.1
+//! with the server's own code.
 //!
-//! In: requests. Out: responses whose bodies come as the client takes them. A response that is dropped closes its
-//! connection; the server's end closes all.
+//! In: requests. Out: responses whose bodies come as the client takes them. A response that is dropped closes
+//! its connection; the server's end closes all.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_documents::version::Version;
-use forebay_endpoints::InProcess;
+use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, Authorization, Config, Http2, Memory, PodTokens, SecretTokens, ServiceAccounts, Tls,
-    TokenKeys, TokenUser,
+    Anonymous, ApiServerConfig, Authorization, FlowControl, Http2, Memory, PodTokens, SecretTokens,
+    ServiceAccounts, Tls, TokenKeys, TokenUser,
 };
+use forebay_endpoints::{Backing, InProcess};
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 use http::{Method, Request, Response};
@@ -34,7 +34,12 @@ pub struct Network {
 
 impl Network {
     pub fn new(registry: Registry, tasks: Tasks, random: Random) -> Network {
-        let server = InProcess::new(&config(), registry, Random::seeded(random.next_u64()), &tasks);
+        let clock = registry.clock().clone();
+        let server = InProcess::new(
+            &config(),
+            Backing::new(Arc::new(registry), clock, Random::seeded(random.next_u64())),
+            &tasks,
+        );
         Network { server, tasks, random }
     }
 
@@ -73,8 +78,8 @@ impl Network {
 }
 
 /// What a server is told that nobody but the simulation talks to.
-fn config() -> Config {
-    Config {
+fn config() -> ApiServerConfig {
+    ApiServerConfig {
         listen: SocketAddr::from(([127, 0, 0, 1], 6443)),
         tls: Tls {
             cert_chain: String::new(),
@@ -102,6 +107,7 @@ fn config() -> Config {
         anonymous: Anonymous::Nothing,
         authorization: Authorization::AlwaysAllow,
         request_timeout: Duration::from_secs(60),
+        flow_control: FlowControl::MaxInFlight,
         max_requests_inflight: None,
         max_mutating_requests_inflight: None,
         http2_max_streams: None,
@@ -110,7 +116,7 @@ fn config() -> Config {
         watch_termination_grace: Duration::ZERO,
         memory: Memory::UNLIMITED,
         external_address: None,
-        version: Version {
+        version: VersionInfo {
             kubernetes: "v1.36.3".into(),
             forebay: "0.0.0".into(),
             git_commit: String::new(),

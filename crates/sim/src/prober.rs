@@ -7,7 +7,7 @@ use forebay_rt::Random;
 
 use crate::client::{Way, watch, within};
 use crate::follower::Follower;
-use crate::resources::{Resource, Selection};
+use crate::resources::{Collection, Selection};
 use crate::watcher::{gone_by_age, hear, refused};
 use crate::world::World;
 
@@ -21,7 +21,7 @@ pub async fn probe(world: Rc<World>, who: String) {
     let random = world.fork();
     while world.writing.get() > 0 && !world.is_settling() {
         world.pause(1_000 + random.below(30_000)).await;
-        let resource = Resource::ALL[random.below(3) as usize];
+        let resource = Collection::ALL[random.below(3) as usize];
         if let Some(after) = edge(&world, resource, &random) {
             one(&world, &who, &random, resource, after).await;
         }
@@ -29,7 +29,7 @@ pub async fn probe(world: Rc<World>, who: String) {
 }
 
 /// A revision near the end of the window.
-fn edge(world: &World, resource: Resource, random: &Random) -> Option<u64> {
+fn edge(world: &World, resource: Collection, random: &Random) -> Option<u64> {
     let end_ms = world.now_ms().checked_sub(WINDOW_MS)?;
     let history = world.history.borrow();
     let old = history.entries(resource).iter().filter(|entry| entry.at_ms <= end_ms + LATE_MS);
@@ -38,7 +38,7 @@ fn edge(world: &World, resource: Resource, random: &Random) -> Option<u64> {
     Some((drawn + random.below(3)).saturating_sub(1).max(1))
 }
 
-async fn one(world: &World, who: &str, random: &Random, resource: Resource, after: u64) {
+async fn one(world: &World, who: &str, random: &Random, resource: Collection, after: u64) {
     let Some(life) = world.connect().await else { return };
     let selection = Selection::everything(resource);
     let stamp = world.stamp();

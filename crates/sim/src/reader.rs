@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::client::{self, Refused, Way, list};
 use crate::follower::{key_of, revision_of, same_object, same_state};
 use crate::life::Life;
-use crate::resources::{NAMESPACES, Resource, Selection, name};
+use crate::resources::{Collection, NAMESPACES, Selection, name};
 use crate::watcher::{gone_by_age, refused};
 use crate::world::World;
 
@@ -217,7 +217,7 @@ pub fn hold(world: &World, who: &str, selection: &Selection, page: &Page, floor:
 
 /// One GET: what it shows was there since the request was sent, or is what the client asked for at least.
 async fn get(world: &World, life: &Rc<Life>, who: &str, random: &Random) {
-    let resource = Resource::ALL[random.below(Resource::ALL.len() as u64) as usize];
+    let resource = Collection::ALL[random.below(Collection::ALL.len() as u64) as usize];
     let (namespace, name) = (NAMESPACES[random.below(2) as usize], name(random));
     let key = resource.key(namespace, &name);
     let (acknowledged, visible) = {

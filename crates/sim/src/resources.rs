@@ -9,7 +9,7 @@ const APPS: [&str; 3] = ["web", "db", ""];
 
 /// What is written and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Resource {
+pub enum Collection {
     /// Written through the verbs.
     ConfigMaps,
     /// Written into the store directly, so that a pod may move from node to node.
@@ -18,22 +18,22 @@ pub enum Resource {
     Events,
 }
 
-impl Resource {
-    pub const ALL: [Resource; 3] = [Resource::ConfigMaps, Resource::Pods, Resource::Events];
+impl Collection {
+    pub const ALL: [Collection; 3] = [Collection::ConfigMaps, Collection::Pods, Collection::Events];
 
     pub fn plural(self) -> &'static str {
         match self {
-            Resource::ConfigMaps => "configmaps",
-            Resource::Pods => "pods",
-            Resource::Events => "events",
+            Collection::ConfigMaps => "configmaps",
+            Collection::Pods => "pods",
+            Collection::Events => "events",
         }
     }
 
     pub fn kind(self) -> &'static str {
         match self {
-            Resource::ConfigMaps => "ConfigMap",
-            Resource::Pods => "Pod",
-            Resource::Events => "Event",
+            Collection::ConfigMaps => "ConfigMap",
+            Collection::Pods => "Pod",
+            Collection::Events => "Event",
         }
     }
 
@@ -42,16 +42,16 @@ impl Resource {
     }
 
     /// The resource of a storage key.
-    pub fn of(key: &str) -> Option<Resource> {
+    pub fn of(key: &str) -> Option<Collection> {
         let plural = key.strip_prefix("/registry/")?.split('/').next()?;
-        Resource::ALL.into_iter().find(|resource| resource.plural() == plural)
+        Collection::ALL.into_iter().find(|resource| resource.plural() == plural)
     }
 }
 
 /// Some objects of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    pub resource: Resource,
+    pub resource: Collection,
     pub namespace: Option<&'static str>,
     pub name: Option<String>,
     pub label: Option<Label>,
@@ -67,12 +67,12 @@ pub enum Label {
 }
 
 impl Selection {
-    pub fn everything(resource: Resource) -> Selection {
+    pub fn everything(resource: Collection) -> Selection {
         Selection { resource, namespace: None, name: None, label: None, node: None }
     }
 
     pub fn draw(random: &Random) -> Selection {
-        let resource = Resource::ALL[random.below(Resource::ALL.len() as u64) as usize];
+        let resource = Collection::ALL[random.below(Collection::ALL.len() as u64) as usize];
         let mut selection = Selection::everything(resource);
         if random.below(3) == 0 {
             selection.namespace = Some(NAMESPACES[random.below(2) as usize]);
@@ -84,7 +84,7 @@ impl Selection {
             3 if selection.namespace.is_some() => selection.name = Some(name(random)),
             _ => {}
         }
-        if resource == Resource::Pods && selection.name.is_none() && random.below(3) > 0 {
+        if resource == Collection::Pods && selection.name.is_none() && random.below(3) > 0 {
             selection.node = Some(NODES[random.below(3) as usize]);
         }
         selection
@@ -128,7 +128,7 @@ pub fn name(random: &Random) -> String {
 }
 
 /// An object with drawn labels and node; `marker` tells it from every other.
-pub fn object(resource: Resource, namespace: &str, name: &str, marker: u64, random: &Random) -> Value {
+pub fn object(resource: Collection, namespace: &str, name: &str, marker: u64, random: &Random) -> Value {
     let mut value = serde_json::json!({
         "apiVersion": "v1", "kind": resource.kind(),
         "metadata": { "name": name, "namespace": namespace, "annotations": { "marker": marker.to_string() } },
@@ -138,8 +138,8 @@ pub fn object(resource: Resource, namespace: &str, name: &str, marker: u64, rand
         value["metadata"]["labels"] = serde_json::json!({ "app": app });
     }
     match resource {
-        Resource::ConfigMaps => value["data"] = serde_json::json!({ "n": marker.to_string() }),
-        Resource::Pods => {
+        Collection::ConfigMaps => value["data"] = serde_json::json!({ "n": marker.to_string() }),
+        Collection::Pods => {
             let node = NODES[random.below(3) as usize];
             value["spec"] = match node {
                 "" => serde_json::json!({}),
@@ -147,9 +147,9 @@ pub fn object(resource: Resource, namespace: &str, name: &str, marker: u64, rand
             };
             value["status"] = serde_json::json!({});
         }
-        Resource::Events => value["message"] = Value::from(marker.to_string()),
+        Collection::Events => value["message"] = Value::from(marker.to_string()),
     }
-    if resource != Resource::ConfigMaps {
+    if resource != Collection::ConfigMaps {
         value["metadata"]["uid"] = Value::from(format!("u-{namespace}-{name}"));
     }
     value

@@ -1,7 +1,8 @@
-//! The store as the server sees it: the engine, behind a way that delays, stalls, fails and forgets as a seed decides.
+//! The store as the server sees it: the engine, behind a way that delays, stalls, fails and forgets as a seed
+//! decides.
 //!
-//! In: the server's calls. Out: the engine's answers, late or not at all. What was acknowledged is never changed on the
-//! way: a fault here is one that a store behind a network has too.
+//! In: the server's calls. Out: the engine's answers, late or not at all. What was acknowledged is never
+//! changed on the way: a fault here is one that a store behind a network has too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Outcome, Range, RangePage, ReadError, Size, Txn,
-    TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Range, RangePage, ReadError, Size, Txn, TxnError,
+    TxnResponse, Versioned,
 };
 use forebay_embedded::Engine;
 use forebay_revlog::{Limits, Writer};
@@ -50,7 +51,8 @@ pub struct FaultyStore {
     clock: Clock,
     random: Random,
     trouble: Mutex<Trouble>,
-    // prefix -> how its changes get to those who asked for them last: a cache, and what reads its early history
+    // prefix -> how its changes get to those who asked for them last: a cache, and what reads its early
+    // history
     relays: Mutex<BTreeMap<String, VecDeque<Relay>>>,
     // Rung when the engine's writer has something to do.
     pub nudge: Notify,
@@ -160,8 +162,8 @@ impl FaultyStore {
 }
 
 impl Relay {
-    /// Takes over what the engine has; with `forget`, all but the newest is gone before anybody reads it. None when the
-    /// engine has nothing more, which whoever reads is told.
+    /// Takes over what the engine has; with `forget`, all but the newest is gone before anybody reads it.
+    /// None when the engine has nothing more, which whoever reads is told.
     fn run(mut self, forget: bool) -> Option<Relay> {
         if forget {
             self.log.set_limits(Limits { items_max: 1, ..NO_LIMITS }, 0);
@@ -188,7 +190,7 @@ impl Relay {
 }
 
 impl Backend for FaultyStore {
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         Box::pin(async move {
             self.travel().await;
             self.led().map_err(|cause| TxnError::Failed { cause })?;

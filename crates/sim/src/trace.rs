@@ -1,5 +1,5 @@
-//! What happened, as lines: a hash of all of them, by which two runs of a seed are compared, and the last ones, for whoever
-//! looks into a failure.
+//! What happened, as lines: a hash of all of them, by which two runs of a seed are compared, and the last
+//! ones, for whoever looks into a failure.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,5 +1,6 @@
-//! A client that watches as an informer does: from a state, on through every event, and again from where it was when the
-//! stream ends. It reads at once, slowly, or not at all for a while, and goes away in the middle.
+//! A client that watches as an informer does: from a state, on through every event, and again from where it
+//! was when the stream ends. It reads at once, slowly, or not at all for a while, and goes away in the
+//! middle.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -93,7 +94,8 @@ async fn open(
             let mut seen = world.seen.borrow_mut();
             seen.resumes += 1;
             seen.resumes_after_restart += u64::from(restarted);
-            // Of keys that expired together it may have been told one; what comes after that revision is what it asks for.
+            // Of keys that expired together it may have been told one; what comes after that revision is what
+            // it asks for.
             follower.borrow_mut().begin_after(&world.history.borrow(), revision);
             format!("{common}&resourceVersion={revision}")
         }
@@ -207,7 +209,8 @@ async fn read(
 fn hear_out(world: &World, follower: &Follower, stream: &Stream) -> Result<bool, String> {
     let Some(back) = world.went_back() else { return Ok(true) };
     if follower.revision.is_none_or(|revision| revision <= back.revision) && !stream.of_no_past {
-        // It has seen nothing of what never was, nor need the cache have: this may go on. It begins anew all the same.
+        // It has seen nothing of what never was, nor need the cache have: this may go on. It begins anew all
+        // the same.
         return Ok(true);
     }
     for line in stream.bytes.split(|byte| *byte == b'\n') {

@@ -1,5 +1,5 @@
-//! What all actors of one run share: the machine, the life of the server that is going on, the model, the trace, and the
-//! first thing that went wrong.
+//! What all actors of one run share: the machine, the life of the server that is going on, the model, the
+//! trace, and the first thing that went wrong.
 //!
 //! Owner of all of it: the one thread that runs the simulation.
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::history::History;
 use crate::life::{EVENT_TTL, Life};
-use crate::resources::{Resource, marker};
+use crate::resources::{Collection, marker};
 use crate::seen::Seen;
 use crate::trace::Trace;
 
@@ -205,9 +205,9 @@ impl World {
 
     fn judge(&self, change: &Change, now_ms: u64) {
         let key = change.key.as_str();
-        let Some(resource) = Resource::of(key) else { return };
+        let Some(resource) = Collection::of(key) else { return };
         let last = self.history.borrow().last();
-        let expires = resource == Resource::Events && change.value.is_none();
+        let expires = resource == Collection::Events && change.value.is_none();
         if change.revision.get() < last || (change.revision.get() == last && !expires) {
             self.fail("store", format_args!("{key}@{} after revision {last}", change.revision));
         }
@@ -339,10 +339,10 @@ impl World {
     /// What of the history after `oldest` is not as it was shown.
     fn compare(&self, found: &[Change], oldest: u64) -> Option<String> {
         let history = self.history.borrow();
-        for resource in Resource::ALL {
+        for resource in Collection::ALL {
             let shown = &history.entries(resource)[history.place_after(resource, oldest)..];
             let kept: Vec<_> =
-                found.iter().filter(|change| Resource::of(change.key.as_str()) == Some(resource)).collect();
+                found.iter().filter(|change| Collection::of(change.key.as_str()) == Some(resource)).collect();
             for at in 0..shown.len().max(kept.len()) {
                 let (was, is) = (shown.get(at), kept.get(at));
                 let same = was.zip(is).is_some_and(|(was, is)| {

@@ -4,17 +4,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_api::Body;
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Key, Reason, Revision};
-use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
-use forebay_registry::request::Body;
+use forebay_backend::{Backend, Expect, Op, Txn, TxnResponse};
 use forebay_rt::Random;
 use serde_json::{Value, json};
 
 use crate::client::{self, Change, Way, at, within};
 use crate::follower::revision_of;
 use crate::life::{EVENT_TTL, Life};
-use crate::resources::{NAMESPACES, Resource, name, object};
+use crate::resources::{Collection, NAMESPACES, name, object};
 use crate::world::{Pending, World};
 
 /// How a write ended.
@@ -28,7 +28,7 @@ enum Ended {
 
 /// What is written.
 struct Write {
-    resource: Resource,
+    resource: Collection,
     namespace: &'static str,
     name: String,
     number: u64,
@@ -50,7 +50,7 @@ pub async fn write(world: Rc<World>, who: String, count: usize) {
 
 /// Writes one object of each resource, for everybody to notice.
 pub async fn last_words(world: &World, who: &str, random: &Random) {
-    for resource in Resource::ALL {
+    for resource in Collection::ALL {
         for namespace in NAMESPACES {
             let Some(life) = world.connect().await else { return };
             let (number, name) = (world.number(), name(random));
@@ -90,9 +90,9 @@ fn pace(random: &Random) -> u64 {
 
 fn draw(world: &World, random: &Random) -> Write {
     let resource = match random.below(8) {
-        0..3 => Resource::ConfigMaps,
-        3..7 => Resource::Pods,
-        _ => Resource::Events,
+        0..3 => Collection::ConfigMaps,
+        3..7 => Collection::Pods,
+        _ => Collection::Events,
     };
     let (namespace, name, number) = (NAMESPACES[random.below(2) as usize], name(random), world.number());
     let delete =
@@ -109,8 +109,8 @@ async fn send(world: &World, life: &Life, way: Way, who: &str, write: Write) {
     let now = world.history.borrow().now(&key).map(|version| version.revision);
     let call = async {
         match resource {
-            Resource::ConfigMaps => through_verbs(life, way, (namespace, &name), value, now).await,
-            Resource::Pods | Resource::Events => into_store(life, resource, &key, value, now).await,
+            Collection::ConfigMaps => through_verbs(life, way, (namespace, &name), value, now).await,
+            Collection::Pods | Collection::Events => into_store(life, resource, &key, value, now).await,
         }
     };
     let stamp = world.stamp();
@@ -145,7 +145,7 @@ async fn send(world: &World, life: &Life, way: Way, who: &str, write: Write) {
 /// What was acknowledged is what the store has shown.
 fn acknowledged(world: &World, who: &str, key: &str, revision: u64) {
     let mut history = world.history.borrow_mut();
-    let Some(resource) = Resource::of(key) else { return };
+    let Some(resource) = Collection::of(key) else { return };
     let place = history.place_after(resource, revision - 1);
     let shown = history.entries(resource).get(place).is_some_and(|entry| *entry.key == *key);
     if revision > history.visible() || !shown {
@@ -167,7 +167,7 @@ async fn through_verbs(
         (Some(value), Some(_)) => Change::Update(value),
         (Some(value), None) => Change::Create(value),
     };
-    match client::change(life, way, Resource::ConfigMaps, place, change).await {
+    match client::change(life, way, Collection::ConfigMaps, place, change).await {
         Some(Ok(object)) => revision_of(&object).map_or(Ended::Deleted, Ended::Committed),
         Some(Err(refused)) if ["AlreadyExists", "NotFound", "Conflict"].iter().any(|no| refused.is(no)) => {
             Ended::Refused
@@ -179,20 +179,20 @@ async fn through_verbs(
 
 async fn into_store(
     life: &Life,
-    resource: Resource,
+    resource: Collection,
     key: &str,
     value: Option<Value>,
     now: Option<u64>,
 ) -> Ended {
     let expect = now.and_then(Revision::new).map_or(Expect::Absent, Expect::At);
-    let ttl: Option<Duration> = (resource == Resource::Events).then_some(EVENT_TTL);
+    let ttl: Option<Duration> = (resource == Collection::Events).then_some(EVENT_TTL);
     let op = match value {
         Some(value) => Op::Put { value: Bytes::from(value.to_string()), ttl },
         None => Op::Delete,
     };
     match life.store.commit(Txn { key: Key::new(key), expect, op }).await {
-        Ok(Outcome::Committed(revision)) => Ended::Committed(revision.get()),
-        Ok(Outcome::Conflict(_)) => Ended::Refused,
+        Ok(TxnResponse::Committed(revision)) => Ended::Committed(revision.get()),
+        Ok(TxnResponse::Conflict(_)) => Ended::Refused,
         Err(error) => Ended::Unknown(error.to_string()),
     }
 }

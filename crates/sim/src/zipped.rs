@@ -1,9 +1,11 @@
-//! Answers in gzip say what they say without, whatever is at rest, has just changed, or changes while they are read.
+//! Answers in gzip say what they say without, whatever is at rest, has just changed, or changes while they
+//! are read.
 
 use std::io::Read;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use forebay_api::Caches as _;
 use forebay_embedded::faults::Machine;
 use forebay_rt::{BlockingAsTasks, Clock, Random};
 use http::{Method, Response};
@@ -216,7 +218,8 @@ fn name(number: u64) -> String {
     format!("m-{number:05}")
 }
 
-/// What a reader of one member makes of it: checksum and length are looked at, and nothing may come behind it.
+/// What a reader of one member makes of it: checksum and length are looked at, and nothing may come behind
+/// it.
 fn inflate(member: &[u8]) -> Vec<u8> {
     let (mut plain, mut reader) = (Vec::new(), GzDecoder::new(member));
     reader.read_to_end(&mut plain).expect("gzip");

@@ -1,4 +1,5 @@
-//! The seeds that CI runs: nothing is wrong in any of them, everything that may happen happens, and a seed repeats itself.
+//! The seeds that CI runs: nothing is wrong in any of them, everything that may happen happens, and a seed
+//! repeats itself.
 
 use std::sync::{Mutex, PoisonError};
 

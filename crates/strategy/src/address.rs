@@ -125,7 +125,8 @@ fn address_bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// A range that may be in another form than the canonical one. Says which, even when something is wrong with its form.
+/// A range that may be in another form than the canonical one. Says which, even when something is wrong with
+/// its form.
 pub fn legacy_cidr(value: &str, at: &Path<'_>, causes: &mut Causes) -> Option<Range> {
     let Some(range) = Range::sloppy(value) else {
         causes.invalid(at, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");

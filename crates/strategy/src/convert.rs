@@ -1,7 +1,7 @@
 //! The built-in kinds that are stored as another version: how the one is made of the other.
 //!
-//! In: an object of the served kind, or of the stored one. Out: the other. Never: a custom resource, which converts by
-//! `apiVersion` alone.
+//! In: an object of the served kind, or of the stored one. Out: the other. Never: a custom resource, which
+//! converts by `apiVersion` alone.
 
 use forebay_schema::builtin::{Conversion, Judged, StoredAs};
 use serde_json::Value;

@@ -1,11 +1,11 @@
 //! Custom resources, whatever their schema.
 //!
-//! In: a custom resource and what its definition says of its subresources. Out: what it is stored as, causes. Never: its
-//! schema.
+//! In: a custom resource and what its definition says of its subresources. Out: what it is stored as, causes.
+//! Never: its schema.
 //!
 //! Source: apiextensions-apiserver v0.36.3 `registry/customresource`.
 
-use forebay_schema::crd::CustomRules;
+use forebay_crd::CustomRules;
 
 use super::field::{Causes, Path};
 use super::meta::{validate_meta_create, validate_meta_update};
@@ -41,8 +41,8 @@ pub fn prepare_update(rules: &CustomRules, new: &mut Members, update: &Update<'_
     }
 }
 
-/// Everything but the status is the stored object's; its resourceVersion, too, so a precondition has to be looked at
-/// before.
+/// Everything but the status is the stored object's; its resourceVersion, too, so a precondition has to be
+/// looked at before.
 fn only_status(new: &mut Members, old: &Members) {
     let status = new.remove("status");
     *new = old.clone();

@@ -1,7 +1,7 @@
 //! What a DELETE does to an object: its grace, its finalizers, and whether it goes now.
 //!
-//! In: the stored object, the options, the time. Out: the object changed in place, and a [`Deletion`] that says what to
-//! do with it. Never: preconditions, admission, dependents.
+//! In: the stored object, the options, the time. Out: the object changed in place, and a [`Deletion`] that
+//! says what to do with it. Never: preconditions, admission, dependents.
 //!
 //! Source: apiserver v0.36.3 `registry/rest/delete.go`, `registry/generic/registry/store.go`; kubernetes v1.36.3
 //! `registry/core/{pod/strategy.go,namespace/storage}`.
@@ -9,7 +9,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::GroupKind;
 use super::rule::DefaultPropagation;
 use super::value::{Members, child_made, child_or_empty, int, list, list_mut, set, text, texts};
 
@@ -65,7 +65,12 @@ fn pod_grace(pod: &Members, requested: Option<i64>) -> i64 {
 ///
 /// - `object`: changed when the answer is to store it.
 /// - `now`: RFC 3339 in whole seconds.
-pub fn start_deletion(kind: &Kind<'_>, object: &mut Value, options: &DeleteOptions, now: &str) -> Deletion {
+pub fn start_deletion(
+    kind: &GroupKind<'_>,
+    object: &mut Value,
+    options: &DeleteOptions,
+    now: &str,
+) -> Deletion {
     let Some(members) = object.as_object_mut() else { return Deletion::Remove };
     let grace = match begin_grace(kind, members, options, now) {
         Grace::AlreadyDeleting => return Deletion::AlreadyDeleting,
@@ -96,7 +101,7 @@ enum Grace {
     Begun(i64),
 }
 
-fn begin_grace(kind: &Kind<'_>, members: &mut Members, options: &DeleteOptions, now: &str) -> Grace {
+fn begin_grace(kind: &GroupKind<'_>, members: &mut Members, options: &DeleteOptions, now: &str) -> Grace {
     if !kind.flags().graceful {
         return Grace::None;
     }
@@ -199,7 +204,7 @@ fn should_wait_for_dependents(
 }
 
 /// Whether an update that leaves `new` of an object being deleted ends it: nothing holds it any more.
-pub fn may_finish_deletion(kind: &Kind<'_>, new: &Value, old: &Value) -> bool {
+pub fn may_finish_deletion(kind: &GroupKind<'_>, new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
     let old_meta = child_or_empty(old, "metadata");
     let content_is_gone = !is_namespace(kind) || list(child_or_empty(new, "spec"), "finalizers").is_empty();
@@ -209,8 +214,9 @@ pub fn may_finish_deletion(kind: &Kind<'_>, new: &Value, old: &Value) -> bool {
         && matches!(int(old_meta, "deletionGracePeriodSeconds"), None | Some(0))
 }
 
-/// Begins the deletion of a namespace, which goes on until its content is gone: `None` when it has begun before and
-/// nothing of its content is left, so that it is deleted like everything else, with [`start_deletion`].
+/// Begins the deletion of a namespace, which goes on until its content is gone: `None` when it has begun
+/// before and nothing of its content is left, so that it is deleted like everything else, with
+/// [`start_deletion`].
 pub fn start_namespace_deletion(
     namespace: &mut Value,
     options: &DeleteOptions,
@@ -256,7 +262,7 @@ impl Propagation {
     }
 }
 
-fn is_namespace(kind: &Kind<'_>) -> bool {
+fn is_namespace(kind: &GroupKind<'_>) -> bool {
     kind.custom.is_none() && kind.group.is_empty() && kind.kind == "Namespace"
 }
 
@@ -274,8 +280,8 @@ fn earlier(a: &str, b: &str) -> bool {
     a < b
 }
 
-/// Begins the deletion of a definition, which goes on until its objects are gone; `None` when it has begun before, and it
-/// is deleted like everything else, with [`start_deletion`].
+/// Begins the deletion of a definition, which goes on until its objects are gone; `None` when it has begun
+/// before, and it is deleted like everything else, with [`start_deletion`].
 pub fn start_definition_deletion(definition: &mut Value, now: &str) -> Option<Deletion> {
     let members = definition.as_object_mut()?;
     let meta = child_made(members, "metadata");

@@ -1,6 +1,7 @@
 //! The kinds of `events.k8s.io`.
 //!
-//! In: Events with `regarding` and `note`. Out: rows for [`rules`](super::rules). Never: the core group's form.
+//! In: Events with `regarding` and `note`. Out: rows for [`rules`](super::rules). Never: the core group's
+//! form.
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation/events.go`.
 

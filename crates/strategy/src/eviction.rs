@@ -1,7 +1,7 @@
 //! Evicting a pod: which disruption budgets have a say, and what an eviction costs them.
 //!
-//! In: a pod, budgets of its namespace. Out: a refusal, or the budget that has one disruption less; the pod with its
-//! condition. Never: IO, a retry.
+//! In: a pod, budgets of its namespace. Out: a refusal, or the budget that has one disruption less; the pod
+//! with its condition. Never: IO, a retry.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/pod/storage/eviction.go`, `component-helpers/apps/poddisruptionbudget`.
 

@@ -1,7 +1,7 @@
 //! The kinds of `apiextensions.k8s.io`.
 //!
-//! In: a CustomResourceDefinition. Out: what it is stored as, and its end. Never: its schema; that is validated where it is
-//! understood.
+//! In: a CustomResourceDefinition. Out: what it is stored as, and its end. Never: its schema; that is
+//! validated where it is understood.
 //!
 //! Source: apiextensions-apiserver v0.36.3 `registry/customresourcedefinition`.
 

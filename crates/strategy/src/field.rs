@@ -1,14 +1,14 @@
 //! Where a fault is and how it is said: field paths, and causes in the words of upstream's `field.Error`.
 //!
-//! In: a path built on the stack while an object is walked, a bad value, a detail. Out: [`Cause`]s in the order they
-//! were found. Never: decides what is wrong; allocates while nothing is.
+//! In: a path built on the stack while an object is walked, a bad value, a detail. Out: [`Cause`]s in the
+//! order they were found. Never: decides what is wrong; allocates while nothing is.
 
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::{CAUSES_MAX, Cause, CauseReason, FaultBytes};
 
+pub use forebay_apimachinery::bad_value::BadValue;
+use forebay_apimachinery::bad_value::beginning;
 pub use forebay_apimachinery::fault_path::Path;
-pub use forebay_schema::bad_value::BadValue;
-use forebay_schema::bad_value::beginning;
 
 /// Faults in the order in which they were found, as many as are told.
 #[derive(Debug, Default)]
@@ -98,6 +98,10 @@ impl Causes {
         let items = if count_max == 1 { "item" } else { "items" };
         let detail = format!("must have at most {count_max} {items}");
         self.push(CauseReason::FieldValueTooMany, at, "Too many", Some(BadValue::Int(count as i64)), &detail);
+    }
+
+    pub fn internal(&mut self, at: &Path<'_>, detail: &str) {
+        self.push(CauseReason::InternalError, at, "Internal error", None, detail);
     }
 
     /// What was found elsewhere.

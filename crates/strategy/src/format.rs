@@ -1,4 +1,5 @@
-//! What is wrong with a text that must have a certain form: DNS labels, keys, ports, environment names, addresses.
+//! What is wrong with a text that must have a certain form: DNS labels, keys, ports, environment names,
+//! addresses.
 //!
 //! In: text. Out: faults in kube-apiserver's words, none when it is fine. Never: names the field.
 //!

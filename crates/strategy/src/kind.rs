@@ -1,15 +1,16 @@
 //! A kind, as far as its rules go.
 //!
-//! In: a group and a kind, and for a custom resource what its definition says. Out: its rules and flags. Never: an object.
+//! In: a group and a kind, and for a custom resource what its definition says. Out: its rules and flags.
+//! Never: an object.
 
-use forebay_schema::crd::CustomRules;
+use forebay_crd::CustomRules;
 
 use super::rule::{Flags, Rules};
 use super::rules;
 
 /// Which rules an object is under.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind<'a> {
+pub struct GroupKind<'a> {
     /// Empty for the core group.
     pub group: &'a str,
     pub kind: &'a str,
@@ -17,10 +18,10 @@ pub struct Kind<'a> {
     pub custom: Option<&'a CustomRules>,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> GroupKind<'a> {
     /// A built-in kind.
-    pub const fn built_in(group: &'a str, kind: &'a str) -> Kind<'a> {
-        Kind { group, kind, custom: None }
+    pub const fn built_in(group: &'a str, kind: &'a str) -> GroupKind<'a> {
+        GroupKind { group, kind, custom: None }
     }
 
     /// What its store does differently.

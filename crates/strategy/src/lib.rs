@@ -1,10 +1,12 @@
-//! The rules around a write, a kind's strategy: what the server fills in, keeps, refuses, and does on deletion.
+//! The rules around a write, a kind's strategy: what the server fills in, keeps, refuses, and does on
+//! deletion.
 //!
-//! In: objects as `serde_json::Value`s that the codec made canonical, and for an update the stored one. Out: the object
-//! changed in place; causes in kube-apiserver's order and words. Never: IO, a store, admission.
+//! In: objects as `serde_json::Value`s that the codec made canonical, and for an update the stored one. Out:
+//! the object changed in place; causes in kube-apiserver's order and words. Never: IO, a store, admission.
 //!
-//! A create goes [`defaults`], [`fill_system_fields`], [`prepare_create`], [`validate_create`]. An update goes
-//! [`defaults`], [`prepare_update`], [`validate_update`]. The kinds are rows in [`rules`], one file a group.
+//! A create goes [`defaults`], [`fill_system_fields`], [`prepare_create`], [`validate_create`]. An update
+//! goes [`defaults`], [`prepare_update`], [`validate_update`]. The kinds are rows in [`rules`], one file a
+//! group.
 //!
 //! Source: kubernetes v1.36.3 `pkg/registry/**/strategy.go`, `pkg/apis/**`; apiserver v0.36.3 `pkg/registry/rest`.
 
@@ -61,6 +63,8 @@ use serde_json::Value;
 pub use authorization::{evaluation_error, validate_access_review};
 pub use certificates::subject_restriction;
 pub use core::binding::{BindingError, bind};
+pub use core::pod::qos::class as pod_class;
+pub use core::pod::resources::is_extended as is_extended_resource;
 pub use core::service_allocation as services;
 pub use deletion::{
     CLEANUP_FINALIZER, DeleteOptions, Deletion, Propagation, may_finish_deletion, start_definition_deletion,
@@ -68,7 +72,8 @@ pub use deletion::{
 };
 pub use eviction::{Refusal, Standing};
 pub use field::Causes;
-pub use kind::Kind;
+pub use kind::GroupKind;
+pub use meta::dedup_owner_references;
 pub use names::{NameRule, generate_name};
 pub use resource::{ADMIN_ACCESS, wants_admin_access};
 pub use rule::{Context, Flags};
@@ -78,8 +83,9 @@ pub use scheduling::SYSTEM_PRIORITY_CLASSES;
 use rule::Update;
 use value::{Members, child_made, child_mut, child_or_empty};
 
-/// Fills in what a client may leave out, as the decoder of the kind's version does. Custom resources have their schema.
-pub fn defaults(kind: &Kind<'_>, object: &mut Value) {
+/// Fills in what a client may leave out, as the decoder of the kind's version does. Custom resources have
+/// their schema.
+pub fn defaults(kind: &GroupKind<'_>, object: &mut Value) {
     if let (None, Some(members)) = (kind.custom, object.as_object_mut()) {
         (kind.rules().defaults)(members);
     }
@@ -93,7 +99,7 @@ pub fn fill_system_fields(object: &mut Value, context: &Context<'_>, uid: &str) 
 }
 
 /// Makes a new object what it is to be stored as: its status is the server's, its generation begins.
-pub fn prepare_create(kind: &Kind<'_>, object: &mut Value, context: &Context<'_>) {
+pub fn prepare_create(kind: &GroupKind<'_>, object: &mut Value, context: &Context<'_>) {
     let Some(members) = object.as_object_mut() else { return };
     drop_namespace_unless_namespaced(kind, members);
     match kind.custom {
@@ -102,10 +108,10 @@ pub fn prepare_create(kind: &Kind<'_>, object: &mut Value, context: &Context<'_>
     }
 }
 
-/// Makes `new` what it is to be stored as in the place of `old`: a subresource changes only its part, the generation
-/// goes up when the desired state changes, and what only the server writes stays.
+/// Makes `new` what it is to be stored as in the place of `old`: a subresource changes only its part, the
+/// generation goes up when the desired state changes, and what only the server writes stays.
 pub fn prepare_update(
-    kind: &Kind<'_>,
+    kind: &GroupKind<'_>,
     subresource: Option<&str>,
     new: &mut Value,
     old: &Value,
@@ -124,7 +130,7 @@ pub fn prepare_update(
 }
 
 /// What stands outside of namespaces is in none, whatever the client sent.
-fn drop_namespace_unless_namespaced(kind: &Kind<'_>, object: &mut Members) {
+fn drop_namespace_unless_namespaced(kind: &GroupKind<'_>, object: &mut Members) {
     if !kind.namespaced()
         && let Some(meta) = child_mut(object, "metadata")
     {
@@ -132,8 +138,9 @@ fn drop_namespace_unless_namespaced(kind: &Kind<'_>, object: &mut Members) {
     }
 }
 
-/// What is wrong with a new object; nothing when it may be stored. A custom resource's schema is not looked at.
-pub fn validate_create(kind: &Kind<'_>, object: &Value) -> Vec<Cause> {
+/// What is wrong with a new object; nothing when it may be stored. A custom resource's schema is not looked
+/// at.
+pub fn validate_create(kind: &GroupKind<'_>, object: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
     let Some(members) = object.as_object() else { return Vec::new() };
     let meta = child_or_empty(members, "metadata");
@@ -160,9 +167,14 @@ pub fn validate_create(kind: &Kind<'_>, object: &Value) -> Vec<Cause> {
     causes.into_vec()
 }
 
-/// What is wrong with `new` in the place of `old`; nothing when it may be stored. A custom resource's schema is not
-/// looked at.
-pub fn validate_update(kind: &Kind<'_>, subresource: Option<&str>, new: &Value, old: &Value) -> Vec<Cause> {
+/// What is wrong with `new` in the place of `old`; nothing when it may be stored. A custom resource's schema
+/// is not looked at.
+pub fn validate_update(
+    kind: &GroupKind<'_>,
+    subresource: Option<&str>,
+    new: &Value,
+    old: &Value,
+) -> Vec<Cause> {
     let mut causes = Causes::default();
     let (Some(members), Some(old)) = (new.as_object(), old.as_object()) else { return Vec::new() };
     let (new_meta, old_meta) = (child_or_empty(members, "metadata"), child_or_empty(old, "metadata"));
@@ -179,7 +191,7 @@ pub fn validate_update(kind: &Kind<'_>, subresource: Option<&str>, new: &Value, 
 /// What a client is told of an object that is accepted as it is.
 ///
 /// - `update`: the subresource and the stored object, if there is one.
-pub fn warnings(kind: &Kind<'_>, object: &Value, update: Option<(Option<&str>, &Value)>) -> Vec<String> {
+pub fn warnings(kind: &GroupKind<'_>, object: &Value, update: Option<(Option<&str>, &Value)>) -> Vec<String> {
     let mut warnings = Vec::new();
     let update = update.and_then(|(subresource, old)| Some(Update { subresource, old: old.as_object()? }));
     if let (None, Some(members)) = (kind.custom, object.as_object()) {

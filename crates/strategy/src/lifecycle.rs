@@ -1,6 +1,7 @@
 //! What most strategies do around a write, in the same few moves: status apart from spec, and the generation.
 //!
-//! In: the object to be stored and the stored one. Out: the former changed in place. Never: decides which kind does what.
+//! In: the object to be stored and the stored one. Out: the former changed in place. Never: decides which
+//! kind does what.
 
 use serde_json::Value;
 
@@ -23,7 +24,8 @@ pub fn first_generation(object: &mut Members, _: &Context<'_>) {
     set(child_made(object, "metadata"), "generation", Some(1.into()));
 }
 
-/// The resource keeps its status, the status subresource its spec. The generation goes up when the spec changes.
+/// The resource keeps its status, the status subresource its spec. The generation goes up when the spec
+/// changes.
 pub fn status_apart(new: &mut Members, update: &Update<'_>, context: &Context<'_>) {
     status_apart_without_generation(new, update, context);
     if !update.is_status() && !same_member(new, update.old, "spec") {

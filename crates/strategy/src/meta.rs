@@ -1,12 +1,15 @@
 //! The rules of `metadata`, the same for every kind.
 //!
-//! In: the metadata of the object to be stored, and of the stored one. Out: system fields filled in; causes in upstream's
-//! order and words. Never: the rules of one kind.
+//! In: the metadata of the object to be stored, and of the stored one. Out: system fields filled in; causes
+//! in upstream's order and words. Never: the rules of one kind.
 //!
 //! Source: apimachinery v0.36.3 `api/validation/objectmeta.go`, `apis/meta/v1/validation`; apiserver v0.36.3
-//! `registry/rest/{meta,create,update}.go`. Where upstream walks a map, its order is random; here it is sorted.
+//! `registry/rest/{meta,create,update}.go`. Where upstream walks a map, its order is random; here it is
+//! sorted.
 
 use forebay_apimachinery::Seen;
+use forebay_apimachinery::json::is_print;
+use forebay_apimachinery::options::FIELD_MANAGER_BYTES_MAX;
 use forebay_apimachinery::selector::{label_key_faults, label_value_faults};
 use serde_json::Value;
 
@@ -21,6 +24,7 @@ use super::value::{
 pub const IMMUTABLE: &str = "field is immutable";
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+const SUBRESOURCE_BYTES_MAX: usize = 256;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -90,15 +94,18 @@ pub fn validate_meta_update(new: &Members, old: &Members, causes: &mut Causes) {
     labels(meta_map(new, "labels"), &METADATA.child("labels"), causes);
     annotations(new, &METADATA.child("annotations"), causes);
     owner_references(new, causes);
+    managed_fields(new, causes);
 }
 
-/// As [`validate_meta_create`], and finalizers without a domain must be known: what most built-in kinds ask for.
+/// As [`validate_meta_create`], and finalizers without a domain must be known: what most built-in kinds ask
+/// for.
 pub fn validate_built_in_create(meta: &Members, namespaced: bool, rule: NameRule, causes: &mut Causes) {
     validate_meta_create(meta, namespaced, rule, causes);
     known_finalizers(meta, causes);
 }
 
-/// As [`validate_meta_update`], and finalizers without a domain must be known: what most built-in kinds ask for.
+/// As [`validate_meta_update`], and finalizers without a domain must be known: what most built-in kinds ask
+/// for.
 pub fn validate_built_in_update(new: &Members, old: &Members, causes: &mut Causes) {
     validate_meta_update(child_or_empty(new, "metadata"), child_or_empty(old, "metadata"), causes);
     known_finalizers(child_or_empty(new, "metadata"), causes);
@@ -145,6 +152,7 @@ pub fn validate_at(meta: &Members, namespaced: bool, rule: NameRule, at: &Path<'
     annotations(meta, &at.child("annotations"), causes);
     owner_references(meta, causes);
     finalizers(meta, &at.child("finalizers"), causes);
+    managed_fields(meta, causes);
 }
 
 fn meta_map<'m>(meta: &'m Members, name: &str) -> &'m Members {
@@ -194,6 +202,50 @@ pub fn annotations(meta: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
     if bytes > ANNOTATIONS_BYTES_MAX {
         causes.too_long(at, ANNOTATIONS_BYTES_MAX);
+    }
+}
+
+/// Drops owner references that are there already.
+///
+/// Returns the uids of those, a comma between two, if there are any.
+pub fn dedup_owner_references(object: &mut Value) -> Option<String> {
+    let references = object.pointer_mut("/metadata/ownerReferences")?.as_array_mut()?;
+    if references.len() < 2 {
+        return None;
+    }
+    let (mut seen, mut dropped) = (Seen::default(), Vec::new());
+    references.retain(|reference| {
+        let again = seen.again(reference.to_string());
+        if again {
+            dropped.push(reference["uid"].as_str().unwrap_or_default().to_owned());
+        }
+        !again
+    });
+    (!dropped.is_empty()).then(|| dropped.join(", "))
+}
+
+/// Who owns fields, as far as a client may say it wrongly: what else is wrong with an entry makes it none.
+fn managed_fields(meta: &Members, causes: &mut Causes) {
+    let at = METADATA.child("managedFields");
+    for (index, entry) in objects(meta, "managedFields").enumerate() {
+        if causes.is_full() {
+            return;
+        }
+        let (at, name) = (at.index(index), text(entry, "manager"));
+        let manager = at.child("manager");
+        if name.len() > FIELD_MANAGER_BYTES_MAX {
+            causes.too_long(&manager, FIELD_MANAGER_BYTES_MAX);
+        }
+        for (place, c) in name.char_indices().filter(|(_, c)| !is_print(*c)) {
+            if causes.is_full() {
+                return;
+            }
+            let detail = format!("invalid character U+{:04X} (at position {place})", u32::from(c));
+            causes.invalid(&manager, name, &detail);
+        }
+        if text(entry, "subresource").len() > SUBRESOURCE_BYTES_MAX {
+            causes.too_long(&at.child("subresource"), SUBRESOURCE_BYTES_MAX);
+        }
     }
 }
 

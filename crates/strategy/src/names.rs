@@ -1,6 +1,7 @@
 //! What an object may be called, and how a name is made up.
 //!
-//! In: a name and its kind's rule; a source of randomness. Out: faults; a name. Never: knows which names are taken.
+//! In: a name and its kind's rule; a source of randomness. Out: faults; a name. Never: knows which names are
+//! taken.
 
 use forebay_apimachinery::selector::dns1123_subdomain_faults;
 
@@ -52,8 +53,8 @@ impl NameRule {
     }
 }
 
-/// A dash at the end of a base is fine: something follows. Upstream also drops the character before it, so that one is
-/// never judged.
+/// A dash at the end of a base is fine: something follows. Upstream also drops the character before it, so
+/// that one is never judged.
 fn mask_trailing_dash(name: &str) -> Option<String> {
     let cut = name.len().checked_sub(2)?;
     (name.ends_with('-') && name.is_char_boundary(cut)).then(|| format!("{}a", &name[..cut]))

@@ -1,7 +1,7 @@
 //! PEM, as Go reads it.
 //!
-//! In: text. Out: its blocks in order; what is around them, and blocks that are malformed, are passed over. Never: looks
-//! into a block.
+//! In: text. Out: its blocks in order; what is around them, and blocks that are malformed, are passed over.
+//! Never: looks into a block.
 //!
 //! Source: Go 1.25 `encoding/pem`.
 

@@ -1,6 +1,7 @@
 //! The kinds of `rbac.authorization.k8s.io`.
 //!
-//! In: roles and bindings. Out: defaults, causes. Never: what anybody may do; escalation is checked before the store.
+//! In: roles and bindings. Out: defaults, causes. Never: what anybody may do; escalation is checked before
+//! the store.
 //!
 //! Source: kubernetes v1.36.3 `registry/rbac`, `apis/rbac/{v1,validation}`.
 

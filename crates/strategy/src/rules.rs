@@ -1,7 +1,7 @@
 //! The table of built-in kinds: one row of functions and flags each.
 //!
-//! In: a group and a kind. Out: its [`Rules`]; [`NONE`] for one that has none of its own. Never: a rule itself; those
-//! are in one file a group.
+//! In: a group and a kind. Out: its [`Rules`]; [`NONE`] for one that has none of its own. Never: a rule
+//! itself; those are in one file a group.
 
 use super::rule::{NONE, Rules};
 use super::{admissionregistration, apiregistration, certificates, flowcontrol, resource};

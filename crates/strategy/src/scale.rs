@@ -1,17 +1,18 @@
 //! The `scale` subresource: a part of an object in the form of `autoscaling/v1` Scale.
 //!
-//! In: an object, where its replicas are, a Scale from a client. Out: a Scale; the object with other replicas. Never: reads
-//! the store; a precondition on the resourceVersion is the caller's, who finds it in the object.
+//! In: an object, where its replicas are, a Scale from a client. Out: a Scale; the object with other
+//! replicas. Never: reads the store; a precondition on the resourceVersion is the caller's, who finds it in
+//! the object.
 //!
 //! Source: kubernetes v1.36.3 `registry/{apps,core/replicationcontroller}/storage`; apiextensions-apiserver v0.36.3
 //! `registry/customresource/etcd.go`.
 
 use forebay_apimachinery::Cause;
-use forebay_schema::crd::ScalePaths;
+use forebay_crd::ScalePaths;
 use serde_json::{Value, json};
 
 use super::field::{Causes, Path};
-use super::kind::Kind;
+use super::kind::GroupKind;
 use super::meta::validate_built_in_create;
 use super::names::NameRule;
 use super::selector;
@@ -40,7 +41,7 @@ const UNSET: i64 = i32::MIN as i64;
 ///
 /// # Errors
 /// [`ScaleError::NoReplicas`] and [`ScaleError::Unreadable`], for custom resources; the latter for selectors.
-pub fn to_scale(kind: &Kind<'_>, object: &Value) -> Result<Value, ScaleError> {
+pub fn to_scale(kind: &GroupKind<'_>, object: &Value) -> Result<Value, ScaleError> {
     let Some(object) = object.as_object() else { return Err(ScaleError::Unreadable("not an object".into())) };
     let (replicas, scale) = read(kind, object)?;
     match (replicas, scale_paths(kind)) {
@@ -56,7 +57,7 @@ pub fn to_scale(kind: &Kind<'_>, object: &Value) -> Result<Value, ScaleError> {
 ///
 /// # Errors
 /// [`ScaleError::Unreadable`].
-pub fn scale_to_update(kind: &Kind<'_>, object: &Value) -> Result<Value, ScaleError> {
+pub fn scale_to_update(kind: &GroupKind<'_>, object: &Value) -> Result<Value, ScaleError> {
     let Some(object) = object.as_object() else { return Err(ScaleError::Unreadable("not an object".into())) };
     let (replicas, mut scale) = read(kind, object)?;
     if replicas.is_none() && scale_paths(kind).is_some() {
@@ -69,7 +70,7 @@ pub fn scale_to_update(kind: &Kind<'_>, object: &Value) -> Result<Value, ScaleEr
 ///
 /// # Errors
 /// [`ScaleError`], the object unchanged.
-pub fn apply_scale(kind: &Kind<'_>, scale: &Value, object: &mut Value) -> Result<(), ScaleError> {
+pub fn apply_scale(kind: &GroupKind<'_>, scale: &Value, object: &mut Value) -> Result<(), ScaleError> {
     let (Some(scale), Some(object)) = (scale.as_object(), object.as_object_mut()) else {
         return Err(ScaleError::Unreadable("not an object".into()));
     };
@@ -112,12 +113,12 @@ fn validate(scale: &Members, replicas: i64) -> Vec<Cause> {
     causes.into_vec()
 }
 
-fn scale_paths<'k>(kind: &Kind<'k>) -> Option<&'k ScalePaths> {
+fn scale_paths<'k>(kind: &GroupKind<'k>) -> Option<&'k ScalePaths> {
     kind.custom.and_then(|custom| custom.scale.as_ref())
 }
 
 /// The object's own replicas, and its Scale.
-fn read(kind: &Kind<'_>, object: &Members) -> Result<(Option<i64>, Value), ScaleError> {
+fn read(kind: &GroupKind<'_>, object: &Members) -> Result<(Option<i64>, Value), ScaleError> {
     let (replicas, current, selected) = match scale_paths(kind) {
         Some(paths) => (
             replicas_at(object, &paths.spec_replicas).map_err(ScaleError::Unreadable)?,
@@ -149,7 +150,7 @@ fn read(kind: &Kind<'_>, object: &Members) -> Result<(Option<i64>, Value), Scale
 }
 
 /// The selector of a built-in kind as text.
-fn selected(kind: &Kind<'_>, spec: &Members) -> Result<String, ScaleError> {
+fn selected(kind: &GroupKind<'_>, spec: &Members) -> Result<String, ScaleError> {
     if kind.kind == "ReplicationController" {
         return Ok(entries(spec, "selector")
             .map(|(key, value)| format!("{key}={value}"))

@@ -1,7 +1,7 @@
 //! Label selectors inside objects: whether they are well made, and how they are shown.
 //!
-//! In: a `metav1.LabelSelector`, or a map of labels that select. Out: causes; its text in a message, with the members in
-//! the order of upstream's struct. Never: selects a list.
+//! In: a `metav1.LabelSelector`, or a map of labels that select. Out: causes; its text in a message, with the
+//! members in the order of upstream's struct. Never: selects a list.
 //!
 //! Source: apimachinery v0.36.3 `apis/meta/v1/validation`.
 

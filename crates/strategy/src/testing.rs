@@ -1,8 +1,9 @@
 //! Writes as text, for tests: an object, edits of it, and what is said about the result.
 //!
-//! In: `spec.replicas=-1; metadata.labels={"a":"b"}`, a path and JSON each; null takes a member away, `+` adds to a list.
-//! An update may begin with `!` and edits of the object that it meets, up to ` => `, and with `@` and a subresource.
-//! Out: a panic that shows all rows that went another way. Never: used outside of tests.
+//! In: `spec.replicas=-1; metadata.labels={"a":"b"}`, a path and JSON each; null takes a member away, `+`
+//! adds to a list. An update may begin with `!` and edits of the object that it meets, up to ` => `, and with
+//! `@` and a subresource. Out: a panic that shows all rows that went another way. Never: used outside of
+//! tests.
 //!
 //! Expected causes are `field: message`; one that ends in `…` is only begun.
 
@@ -13,7 +14,7 @@ use forebay_schema::builtin::{Conversion, Judged, StoredAs, TypeId, codec, table
 use serde_json::Value;
 
 use super::convert;
-use super::{Context, Kind, defaults, fill_system_fields, prepare_create, prepare_update};
+use super::{Context, GroupKind, defaults, fill_system_fields, prepare_create, prepare_update};
 use super::{validate_create, validate_update};
 
 /// What is expected of one write: edits, and causes; none when it is let through.
@@ -30,7 +31,7 @@ static USER: LazyLock<Caller> = LazyLock::new(|| Caller {
 
 /// A kind, and an object of it that is fine.
 pub struct Sample {
-    kind: Kind<'static>,
+    kind: GroupKind<'static>,
     ty: TypeId,
     object: Value,
     // To what the rules know, where that is another version.
@@ -45,7 +46,7 @@ impl Sample {
             if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
         let stored = StoredAs::of_kind(group, version, kind);
         let conversion = stored.and_then(convert::of).filter(|known| known.judged == Judged::Stored);
-        Sample { kind: Kind::built_in(group, kind), ty, object, conversion }
+        Sample { kind: GroupKind::built_in(group, kind), ty, object, conversion }
     }
 
     /// The edited sample as it is stored, without what every object has.

@@ -1,10 +1,10 @@
 //! Reading and writing members of JSON objects that have been made canonical.
 //!
-//! In: objects as the codec leaves them: no nulls, no empty lists or maps where they mean nothing. Out: members by
-//! type; one of another type counts as absent. Never: panics, names a kind.
+//! In: objects as the codec leaves them: no nulls, no empty lists or maps where they mean nothing. Out:
+//! members by type; one of another type counts as absent. Never: panics, names a kind.
 //!
-//! Whatever looks into an object does so here, and each look is a step: what goes through a list for each item of a list
-//! shows in the tests that count them.
+//! Whatever looks into an object does so here, and each look is a step: what goes through a list for each
+//! item of a list shows in the tests that count them.
 
 use std::sync::LazyLock;
 
@@ -165,8 +165,8 @@ pub fn default_object(object: &mut Members, name: &str) {
     }
 }
 
-/// Whether two members mean the same, as upstream's semantic equality has it: what is absent equals what is empty, and
-/// equals zero unless absence means something else for a member of that `name`.
+/// Whether two members mean the same, as upstream's semantic equality has it: what is absent equals what is
+/// empty, and equals zero unless absence means something else for a member of that `name`.
 pub fn same(name: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
     steps::add(1);
     match (a, b) {
@@ -215,8 +215,17 @@ fn is_zero(name: &str, value: &Value) -> bool {
 }
 
 /// Structs that Go writes though they are empty.
-const ALWAYS_THERE: &[&str] =
-    &["jobTemplate", "metadata", "resources", "spec", "status", "strategy", "template", "updateStrategy"];
+const ALWAYS_THERE: &[&str] = &[
+    "conditions",
+    "jobTemplate",
+    "metadata",
+    "resources",
+    "spec",
+    "status",
+    "strategy",
+    "template",
+    "updateStrategy",
+];
 
 /// Members whose zero is not the same as their absence, sorted.
 const POINTERS: &[&str] = &[

@@ -1,4 +1,5 @@
-//! What the authors of objects are told though the objects are let through, where several kinds have it in common.
+//! What the authors of objects are told though the objects are let through, where several kinds have it in
+//! common.
 //!
 //! In: objects that are valid. Out: warnings in kube-apiserver's words. Never: causes.
 //!
@@ -30,10 +31,10 @@ pub fn of_template(object: &Members, update: Option<&Update<'_>>, out: &mut Vec<
     }
 }
 
-/// Whether a write made the spec what it is.
+/// Whether a write made the spec what it is, by way of the object or of its Scale.
 pub fn is_of_interest(object: &Members, update: Option<&Update<'_>>) -> bool {
     let generation = |object: &Members| int(child_or_empty(object, "metadata"), "generation");
-    update.is_none_or(|update| update.subresource.is_none() && generation(update.old) != generation(object))
+    update.is_none_or(|update| !update.is_status() && generation(update.old) != generation(object))
 }
 
 /// Of a Job's spec, wherever it is.

@@ -1,7 +1,7 @@
 //! How long a test server takes to start: `cargo run --release -p forebay-testing --example start`.
 //!
-//! Out: the median and the ends of a hundred starts, one after the other, each measured to its client and to its first
-//! answer; then the time for a hundred at once, and what the process holds with them.
+//! Out: the median and the ends of a hundred starts, one after the other, each measured to its client and to
+//! its first answer; then the time for a hundred at once, and what the process holds with them.
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock")]
 
 use std::fs;

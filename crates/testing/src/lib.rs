@@ -15,17 +15,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
-//! - It is the server that `forebay serve` runs, put together by the same code: the same verbs, validation, watches,
-//!   CRDs. What differs from kube-apiserver is in the project's COMPAT.md.
-//! - Each server has its own store, in memory: nothing is written to a disk, and nothing is synced. Its port is a free
-//!   one on 127.0.0.1, and its certificates are its own, so a client of another server never gets in by mistake.
-//! - No controllers run, as with a kube-apiserver alone: nobody but the test writes. The flag `--controllers=*` brings them.
-//! - [`TestServer::client`] is an administrator's. For other programs (kubectl, a controller in a process of its own)
-//!   there is [`TestServer::kubeconfig`], for a client of your own [`TestServer::config`].
-//! - Servers run on threads of their own, so a test may block, use a single-threaded runtime, or pause its clock. All
-//!   servers of the process share these; each has one more for its store.
-//! - Dropping a server ends it: connections are cut, its threads and memory are given back. [`TestServer::stop`] also
-//!   waits for that.
+//! - It is the server that `forebay serve` runs, put together by the same code: the same verbs, validation,
+//!   watches, CRDs. What differs from kube-apiserver is in the project's COMPAT.md.
+//! - Each server has its own store, in memory: nothing is written to a disk, and nothing is synced. Its port
+//!   is a free one on 127.0.0.1, and its certificates are its own, so a client of another server never gets
+//!   in by mistake.
+//! - No controllers run, as with a kube-apiserver alone: nobody but the test writes. The flag
+//!   `--controllers=*` brings them.
+//! - [`TestServer::client`] is an administrator's. For other programs (kubectl, a controller in a process of
+//!   its own) there is [`TestServer::kubeconfig`], for a client of your own [`TestServer::config`].
+//! - Servers run on threads of their own, so a test may block, use a single-threaded runtime, or pause its
+//!   clock. All servers of the process share these; each has one more for its store.
+//! - Dropping a server ends it: connections are cut, its threads and memory are given back.
+//!   [`TestServer::stop`] also waits for that.
 //!
 //! [`TestServer::builder`] takes the flags of `forebay serve`.
 //!

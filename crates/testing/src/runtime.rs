@@ -1,7 +1,7 @@
 //! The threads that all test servers of this process run on.
 //!
-//! One owner: the process, for as long as it lives. Not the caller's runtime, as a test may block its only thread, pause its
-//! clock, or be over before its server is taken apart.
+//! One owner: the process, for as long as it lives. Not the caller's runtime, as a test may block its only
+//! thread, pause its clock, or be over before its server is taken apart.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,7 @@
 //! One server and its client.
 //!
-//! The server is a task of the shared runtime; its owner holds the flag that ends it, and dropping that raises it.
+//! The server is a task of the shared runtime; its owner holds the flag that ends it, and dropping that
+//! raises it.
 
 use std::ffi::OsString;
 use std::io;
@@ -113,8 +114,8 @@ impl std::fmt::Debug for TestServer {
 }
 
 impl Builder {
-    /// Adds a flag of `forebay serve`, such as `--service-cluster-ip-range=10.9.0.0/24`. The port stays a free one unless
-    /// `--secure-port` says otherwise.
+    /// Adds a flag of `forebay serve`, such as `--service-cluster-ip-range=10.9.0.0/24`. The port stays a
+    /// free one unless `--secure-port` says otherwise.
     #[must_use]
     pub fn flag(mut self, flag: impl Into<OsString>) -> Builder {
         self.flags.push(flag.into());

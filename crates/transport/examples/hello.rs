@@ -6,7 +6,8 @@
 //! curl -k https://127.0.0.1:8443/count       # a line a second
 //! ```
 //!
-//! In: an address, if any, as the argument. Out: answers, until Ctrl-C; then who counts is told that it is over.
+//! In: an address, if any, as the argument. Out: answers, until Ctrl-C; then who counts is told that it is
+//! over.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -54,7 +55,7 @@ impl Service for Hello {
 impl Hello {
     /// A line a second, until the reader or the server leaves.
     fn count(&self) -> Body {
-        let begun = (0_u64, self.drain.watch(), self.clock.clone());
+        let begun = (0_u64, self.drain.watch(None), self.clock.clone());
         let lines = stream::unfold(begun, |(count, mut slot, clock)| async move {
             tokio::select! {
                 () = clock.sleep(Duration::from_secs(1)) => {}

@@ -1,4 +1,7 @@
-//! Breaking an answer off, from wherever it is found out that nobody reads on.
+//! Breaking off an answer that nobody reads, from any task or thread.
+//!
+//! In: the word to break off. Out: the work that carries the answer ends. Never: decides that an answer is to
+//! be broken off.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +12,7 @@ use forebay_rt::Told;
 use futures_util::task::AtomicWaker;
 use pin_project_lite::pin_project;
 
-/// Whether it was broken off, and who is told. Once aborted it stays so.
+/// Whether work was broken off, and the task to wake when it is. Once aborted it stays so.
 #[derive(Default)]
 pub struct Abort {
     is_aborted: AtomicBool,
@@ -18,7 +21,7 @@ pub struct Abort {
 }
 
 impl Abort {
-    /// Breaks off: the client sees a reset, never an end that looks whole.
+    /// Breaks the work off. The client sees a reset, never an end that looks as if the answer was complete.
     pub fn abort(&self) {
         self.is_aborted.store(true, Ordering::Release);
         self.carrier.wake();
@@ -28,18 +31,20 @@ impl Abort {
         self.is_aborted.load(Ordering::Acquire)
     }
 
-    /// Tells the task that polls; one that looks after that misses nothing.
+    /// Registers the task that polls, which is woken by [`Abort::abort`]. It has to call
+    /// [`Abort::is_aborted`] after this, not before, so that it misses nothing.
     pub fn wakes(&self, cx: &Context<'_>) {
         self.carrier.register(cx.waker());
     }
 }
 
 pin_project! {
-    /// Work that ends with `None` when it is aborted before. Not a block, which would hold its work twice, for as long as a
-    /// watch is idle. One task at a time does such work for one [`Abort`].
+    /// Work that ends with `None` when it is aborted before it is done. At most one task at a time does such
+    /// work for one [`Abort`]. It is a type and not an `async` block, because a block would hold the work
+    /// twice in memory, for as long as a watch is idle.
     pub struct UntilAborted<A, F> {
         abort: A,
-        // Which waker is registered for the abort already, so that none is registered twice.
+        // The waker that is registered already, so that it is not registered at each poll.
         told: Told,
         #[pin]
         work: F,

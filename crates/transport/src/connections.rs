@@ -1,25 +1,33 @@
-//! Who is connected, and who gives way.
+//! The open connections: how many there may be, and which of them are closed for others.
 //!
-//! In: connections as they are accepted, and what is heard on each: that a request begins or ends, and that it is of
-//! somebody. Out: a [`ConnectionSlot`] for each, or none; and to some the word to leave. A connection on which nobody was
-//! ever authenticated is a stranger's: when all seats are taken and somebody comes, the stranger gives way on whose
-//! connection the longest nothing began or ended. So strangers may hold all seats and keep nobody out. A connection of
-//! HTTP/2 without a request is asked to end after a while, whoever it is, as HTTP/1.1 ends it by itself. One whose client
-//! takes nothing of what was written is cut; but not a watch over HTTP/1.1, which may be parked. Never: knows what a request
-//! is.
+//! In: connections as they are accepted; for each that a request begins or ends, and that its client was
+//! authenticated. Out: a [`ConnectionSlot`] for each, or none; some are told to end. Never: knows what a
+//! request is.
 //!
-//! Owner of the state: whoever holds the lock, for a few lines; of those who are known only their begin and end.
+//! Strangers: a connection on which nobody was authenticated yet is a stranger's. When all seats are taken
+//! and another client comes, one stranger has to give way: the one on whose connection no request has begun
+//! or ended for the longest time. So strangers may hold all seats, and still keep nobody out.
+//!
+//! Going: a connection that is told to go takes no more requests, so that its client opens another one, and
+//! ends once those that it has are answered. Over HTTP/2 that is a GOAWAY, and watches end where that costs
+//! their clients nothing; over HTTP/1.1 the next answer says that it is the last.
+//!
+//! Idle: an HTTP/2 connection without a request is told to go after a while, whoever its client is.
+//! HTTP/1.1 does this by itself. Unread: a connection whose client takes nothing of what was written to it is
+//! cut. A watch over HTTP/1.1 is not: its client may have parked it.
+//!
+//! Owner of the state: whoever holds the lock, for a few lines. Connections of clients that are authenticated
+//! take it at their beginning and their end alone.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Poll;
 
-use forebay_rt::{Clock, Duration, Instant};
+use forebay_rt::{Clock, Duration, Instant, Shutdown, Stagger};
 
 use crate::abort::{Abort, UntilAborted};
-use crate::counts::ConnectionCounts;
+use crate::counts::{ConnectionCounts, GoesFor};
 use crate::limits::{
     CONNECTIONS_PERIOD, IDLE_WAIT, LEAVING_MAX, PING_WAIT, STALL_WAIT, STRANGER_BYTES,
     STRANGERS_WITH_MUCH_MAX,
@@ -41,28 +49,34 @@ struct Inner {
 #[derive(Default)]
 struct State {
     next: u64,
-    // number -> who has that seat; <= max.
-    seated: HashMap<u64, Seated>,
-    // Strangers among them, in the order in which they give way.
+    // number -> who has that seat, the oldest first; <= max.
+    seated: BTreeMap<u64, Seated>,
+    // Seats of authenticated clients that were told to go.
+    going: usize,
+    // The seats of strangers, in the order in which they give way.
     strangers: BTreeSet<Turn>,
-    // Those of them for whom much is held; <= STRANGERS_WITH_MUCH_MAX.
+    // The strangers that hold much (Connection::holds_much); <= STRANGERS_WITH_MUCH_MAX.
     with_much: BTreeSet<Turn>,
-    // Those who were told to give way and are not gone yet: those whose seats others got are <= LEAVING_MAX.
+    // Connections that were told to give way and have not ended yet. No more seats are given away to new
+    // clients while there are LEAVING_MAX.
     leaving: usize,
 }
 
 struct Seated {
     connection: Arc<Connection>,
     turn: Turn,
+    // Counted among those who go.
+    is_going: bool,
 }
 
-/// Milliseconds until something last began or ended, and the seat's number.
+/// When a request last began or ended on a connection, in milliseconds since the server began, and the number
+/// of its seat.
 type Turn = (u64, u64);
 
 /// A connection's seat, given back when dropped.
 pub struct ConnectionSlot(Arc<Connection>);
 
-/// A connection as others see it. The default one is nobody's.
+/// What is known of an open connection. The default one has no seat, and belongs to no server.
 #[derive(Default)]
 pub struct Connection {
     number: u64,
@@ -70,18 +84,29 @@ pub struct Connection {
     is_known: AtomicBool,
     /// Requests that have begun and not ended.
     open: AtomicUsize,
-    /// Milliseconds until something last began or ended.
+    /// When a request last began or ended on it, in milliseconds since the server began.
     since_ms: AtomicU64,
-    /// Bytes that a stranger has said since.
+    /// Bytes that were received from a stranger since then.
     unanswered: AtomicUsize,
     abort: Abort,
-    asked: Abort,
-    asked_ms: AtomicU64,
+    is_going: AtomicBool,
+    going: Going,
+    told_ms: AtomicU64,
     socket: OnceLock<Arc<Socket>>,
     /// Whether the connection is closed when it has done nothing for a while.
     is_limited: AtomicBool,
-    /// Since when it was seen that something was not taken, and when the last that was, was.
+    /// Where the client does not take what was written: when that was first seen, and when it had last taken
+    /// something then.
     stuck: Mutex<Option<(Instant, Instant)>>,
+}
+
+/// Raised once a connection is told to go.
+struct Going(Shutdown);
+
+impl Default for Going {
+    fn default() -> Going {
+        Going(Shutdown::for_few())
+    }
 }
 
 /// A request that has begun, until it is dropped.
@@ -99,16 +124,18 @@ impl Connections {
         Connections(Arc::new(Inner { clock, began, max, counts, state: Mutex::default() }))
     }
 
-    /// What is counted of them.
+    /// The counters that clients of this crate may show.
     pub fn counts(&self) -> &ConnectionCounts {
         &self.0.counts
     }
 
-    /// A seat for a stranger, if need be another one's. `None` when all are taken by who is known.
+    /// A seat for a new connection. Where all are taken, a stranger has to give way for it; `None` when there
+    /// is none, or when too many are about to end already.
     pub fn take(&self) -> Option<ConnectionSlot> {
         let now = self.ms();
         let mut state = self.state();
-        // Those who were told go in a turn of their task each; where there are many of them, it is better to wait.
+        // A connection that gives way takes a turn of its task to end. While many are about to, new ones have
+        // to wait.
         let gives_way = match state.seated.len() < self.0.max {
             true => None,
             false if state.leaving >= LEAVING_MAX => return None,
@@ -122,7 +149,9 @@ impl Connections {
             since_ms: AtomicU64::new(now),
             ..Connection::default()
         });
-        state.seated.insert(connection.number, Seated { connection: connection.clone(), turn });
+        state
+            .seated
+            .insert(connection.number, Seated { connection: connection.clone(), turn, is_going: false });
         state.strangers.insert(turn);
         self.counted(&state);
         drop(state);
@@ -133,8 +162,7 @@ impl Connections {
         Some(ConnectionSlot(connection))
     }
 
-    /// Has half of the strangers give way, and one at least: memory is short, and whatever they have begun, nobody stands in
-    /// for it.
+    /// Cuts half of the strangers' connections, and one at least, because memory is short.
     pub fn let_strangers_go(&self) -> usize {
         let mut state = self.state();
         let half = state.strangers.len().div_ceil(2);
@@ -146,7 +174,47 @@ impl Connections {
         gone.len()
     }
 
-    /// Looks after who does nothing and who takes nothing, for ever.
+    /// Connections of authenticated clients, and how many of them were told to go.
+    pub fn known(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.seated.len() - state.strangers.len(), state.going)
+    }
+
+    /// How many connections there may be.
+    pub fn max(&self) -> usize {
+        self.0.max
+    }
+
+    /// Tells so many of the authenticated clients to go, those that came first. How many there were to tell.
+    pub fn let_go(&self, count: usize) -> usize {
+        let told: Vec<_> = {
+            let state = self.state();
+            // Once a second, where a server holds more than its share: over the seats.
+            let staying = state.seated.values().filter(|seated| !seated.connection.is_going());
+            let known = staying.filter(|seated| !state.strangers.contains(&seated.turn));
+            known.take(count).map(|seated| seated.connection.clone()).collect()
+        };
+        told.iter().for_each(|connection| connection.tell_to_go(GoesFor::Share));
+        told.len()
+    }
+
+    /// Tells all to go, one after the other within `span`. Cancel-safe.
+    pub async fn let_all_go(self, span: Duration) {
+        let began = self.0.clock.now();
+        let (all, mut last) = (self.state().seated.len() as u64, 0);
+        for ticket in 0.. {
+            self.0.clock.sleep_until(began + Stagger::wait_within(ticket, all, span)).await;
+            let next = {
+                let state = self.state();
+                state.seated.range(last + 1..).next().map(|(_, seated)| seated.connection.clone())
+            };
+            let Some(next) = next else { return };
+            last = next.number;
+            next.tell_to_go(GoesFor::Shutdown);
+        }
+    }
+
+    /// Ends idle connections, and those whose clients take nothing of what was written; for ever.
     pub async fn end_idle_and_stuck(self) {
         loop {
             self.0.clock.sleep(CONNECTIONS_PERIOD).await;
@@ -163,7 +231,7 @@ impl Connections {
         let counts = &self.0.counts;
         if connection.is_stuck(self.0.clock.now()) {
             counts.unread.add(1);
-            // What it did not take is of no use to it.
+            // By a reset: without the part that the client did not take, the answer is not complete.
             connection.socket.get().inspect(|socket| socket.on_abort().abort());
             connection.abort.abort();
         }
@@ -172,13 +240,11 @@ impl Connections {
         }
         let (now, since) = (self.ms(), connection.since_ms.load(Ordering::Relaxed));
         let is_over = |since: u64, wait: Duration| now.saturating_sub(since) >= wait.as_millis() as u64;
-        if !connection.asked.is_aborted() {
+        if !connection.is_going() {
             if is_over(since, IDLE_WAIT) {
-                counts.idle.add(1);
-                connection.asked_ms.store(now, Ordering::Relaxed);
-                connection.asked.abort();
+                connection.tell_to_go(GoesFor::Idle);
             }
-        } else if is_over(since.max(connection.asked_ms.load(Ordering::Relaxed)), PING_WAIT) {
+        } else if is_over(since.max(connection.told_ms.load(Ordering::Relaxed)), PING_WAIT) {
             connection.abort.abort();
         }
     }
@@ -196,11 +262,11 @@ impl Connections {
     }
 }
 
-/// Connections that are looked at before other tasks get their turn.
+/// How many connections are looked at before other tasks get their turn.
 const CONNECTIONS_AT_ONCE: usize = 512;
 
 impl State {
-    /// Takes a stranger's seat.
+    /// Takes the seat of the stranger that is first in turn.
     fn give_way(&mut self) -> Option<Arc<Connection>> {
         let first = *self.strangers.first()?;
         self.leave(first)
@@ -210,7 +276,23 @@ impl State {
     fn leave(&mut self, turn: Turn) -> Option<Arc<Connection>> {
         self.forget(turn);
         self.leaving += 1;
-        self.seated.remove(&turn.1).map(|seated| seated.connection)
+        self.stand_up(turn.1).map(|seated| seated.connection)
+    }
+
+    fn stand_up(&mut self, number: u64) -> Option<Seated> {
+        let seated = self.seated.remove(&number)?;
+        self.going -= usize::from(seated.is_going);
+        Some(seated)
+    }
+
+    /// Counts who was told to go, if that is no stranger.
+    fn goes(&mut self, number: u64) {
+        if let Some(seated) = self.seated.get_mut(&number)
+            && !self.strangers.contains(&seated.turn)
+        {
+            seated.is_going = true;
+            self.going += 1;
+        }
     }
 
     /// Takes a connection off the list of strangers, if it is there.
@@ -230,7 +312,7 @@ impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Some(seats) = &self.0.connections else { return };
         let mut state = seats.state();
-        match state.seated.remove(&self.0.number) {
+        match state.stand_up(self.0.number) {
             Some(seated) => drop(state.forget(seated.turn)),
             None => state.leaving -= 1,
         }
@@ -239,30 +321,48 @@ impl Drop for ConnectionSlot {
 }
 
 impl Connection {
-    /// Does `work`, until it is to end.
+    /// `work`, until this connection is cut: then it ends with `None`.
     pub fn carry<F: Future>(&self, work: F) -> UntilAborted<&Connection, F> {
         UntilAborted::new(self, work)
     }
 
-    /// Ready when it is asked to end in good order.
-    pub fn asked_to_end(&self) -> impl Future<Output = ()> + Send {
-        std::future::poll_fn(|cx| {
-            self.asked.wakes(cx);
-            if self.asked.is_aborted() { Poll::Ready(()) } else { Poll::Pending }
-        })
+    /// Raised once this connection is told to go.
+    pub fn going(&self) -> &Shutdown {
+        &self.going.0
     }
 
-    /// It is secure now, and what is written to it goes through `socket`.
+    pub fn is_going(&self) -> bool {
+        self.is_going.load(Ordering::Acquire)
+    }
+
+    /// Tells the client to go to another connection, unless it was told already.
+    pub fn tell_to_go(&self, why: GoesFor) {
+        if self.is_going() {
+            return;
+        }
+        // Before it is seen to go.
+        self.told_ms.store(self.connections.as_ref().map_or(0, Connections::ms), Ordering::Relaxed);
+        if self.is_going.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(seats) = &self.connections {
+            seats.state().goes(self.number);
+            seats.0.counts.told_to_go(why).add(1);
+        }
+        self.going.0.raise();
+    }
+
+    /// To be called once TLS is set up: what is written to this connection goes through `socket`.
     pub fn writes_to(&self, socket: &Arc<Socket>) {
         let _first = self.socket.set(socket.clone());
     }
 
-    /// It is asked to end when it does nothing for too long.
+    /// From now on this connection is told to go when it has been idle for too long.
     pub fn limit_idleness(&self) {
         self.is_limited.store(true, Ordering::Relaxed);
     }
 
-    /// A request begins.
+    /// Counts a request that begins; it ends when the [`OpenRequest`] is dropped.
     pub fn begin_request(self: &Arc<Connection>) -> OpenRequest {
         self.open.fetch_add(1, Ordering::AcqRel);
         self.moved();
@@ -273,7 +373,7 @@ impl Connection {
         self.is_known.load(Ordering::Relaxed)
     }
 
-    /// Somebody was authenticated on it.
+    /// To be called when a client was authenticated on this connection: it is no stranger's any more.
     pub fn authenticated(&self) {
         if self.is_known() || self.is_known.swap(true, Ordering::Relaxed) {
             return;
@@ -287,14 +387,16 @@ impl Connection {
         seats.counted(&state);
     }
 
-    /// So many bytes were heard that nobody has made anything of yet.
+    /// Counts bytes that were received and belong to no request yet.
     pub fn received(&self, bytes: usize) {
         if !self.is_known() && self.unanswered.fetch_add(bytes, Ordering::Relaxed) + bytes > STRANGER_BYTES {
             self.holds_much();
         }
     }
 
-    /// Much is held for it, or what its client has not taken at once. A few strangers may have that.
+    /// To be called when much memory is held for this connection, or when its client has not taken an answer
+    /// at once. Only a few strangers may be in this state: with one too many, the first of them in turn is
+    /// cut.
     pub fn holds_much(&self) {
         let Some(seats) = self.connections.as_ref().filter(|_| !self.is_known()) else { return };
         let mut state = seats.state();
@@ -314,7 +416,7 @@ impl Connection {
         }
     }
 
-    /// Something began or ended: among strangers it is the last to give way now.
+    /// Notes that a request began or ended: of the strangers, this one is now the last to give way.
     fn moved(&self) {
         let Some(seats) = &self.connections else { return };
         let now = seats.ms();
@@ -331,7 +433,7 @@ impl Connection {
         }
     }
 
-    /// Whether its client has taken nothing of what it was written for too long.
+    /// Whether the client has taken nothing of what was written to it for too long.
     fn is_stuck(&self, now: Instant) -> bool {
         let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(socket) = self.socket.get().filter(|socket| !socket.is_sent() && !socket.is_patient())
@@ -434,6 +536,30 @@ mod tests {
         assert_eq!(seats.state().with_much.len(), STRANGERS_WITH_MUCH_MAX);
         drop(taken);
         assert!(seats.state().with_much.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_came_first_is_let_go_first_and_strangers_are_none_of_them() {
+        let seats = seats(100);
+        let taken: Vec<_> = (0..6).map(|_| seats.take().expect("a seat")).collect();
+        let going = || taken.iter().map(|seat| seat.connection().is_going()).collect::<Vec<_>>();
+        taken[1..5].iter().for_each(|seat| seat.connection().authenticated());
+        assert_eq!((seats.known(), seats.let_go(2)), ((4, 0), 2));
+        assert_eq!((seats.known(), going()), ((4, 2), vec![false, true, true, false, false, false]));
+        taken[3].connection().tell_to_go(GoesFor::Refused);
+        taken[3].connection().tell_to_go(GoesFor::Refused);
+        assert_eq!((seats.let_go(9), seats.let_go(9), seats.known()), (1, 0, (4, 4)));
+        let counts = &seats.0.counts;
+        let told = |why| counts.told_to_go(why).get();
+        assert_eq!((told(GoesFor::Share), told(GoesFor::Refused), told(GoesFor::Shutdown)), (3, 1, 0));
+        let (clock, all) = (Clock::system(), seats.clone().let_all_go(Duration::from_secs(2)));
+        let began = clock.now();
+        all.await;
+        // Those who went already take their turns as well.
+        assert_eq!((told(GoesFor::Shutdown), going()), (2, vec![true; 6]));
+        assert!(clock.now() >= began + Duration::from_millis(25), "one after the other");
+        drop(taken);
+        assert_eq!(seats.known(), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

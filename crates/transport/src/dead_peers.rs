@@ -1,13 +1,16 @@
-//! Clients that are gone without a word: their machine is off, or the network between is.
+//! Clients that are gone and have not closed their connection: their machine is off, or the network between
+//! is down.
 //!
-//! In: connections of HTTP/1.1, and what the kernel says of them. Out: those that are gone, ended. HTTP/2 asks its
-//! clients by itself; an idle connection is asked by the kernel (keepalive). What is left is one that was being written
-//! to, which the kernel would go on with for a quarter of an hour.
+//! In: connections of HTTP/1.1, and what the kernel tells of them. Out: connections whose clients are gone
+//! end. Never: looks at what a connection carries.
 //!
-//! `TCP_USER_TIMEOUT` alone would not do: Linux counts it, too, while a client has no room, however often that answers
-//! that it has none, and so would end watches that are only parked. So it is set where transmissions are not
-//! acknowledged, and taken back where it is room that is missing. Which it is says `TCP_INFO`. Elsewhere than on Linux
-//! nothing is done.
+//! HTTP/2 pings its clients by itself, and an idle connection is probed by the kernel (keepalive). What is
+//! left is a connection that was being written to: the kernel would go on to send for a quarter of an hour.
+//!
+//! `TCP_USER_TIMEOUT` alone would not do. Linux applies it also to a client whose receive window is full,
+//! although that client answers every probe: it would end watches that are only parked. So the option is set
+//! while transmissions are not acknowledged, and taken back while the client's window is full. `TCP_INFO`
+//! says which of the two it is. On other systems than Linux nothing is done.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -16,15 +19,15 @@ use forebay_rt::Clock;
 use crate::limits::{DEAD_PEER_PERIOD, DEAD_PEER_PROBES, DEAD_PEER_RETRANSMITS, DEAD_PEER_WAIT};
 use crate::socket::{SendState, Socket};
 
-/// The connections that are listened to. Cheap to clone.
+/// The connections that are watched over. Cheap to clone.
 #[derive(Clone)]
 pub struct DeadPeers {
     clock: Clock,
-    // One entry a connection; those of closed ones go at the next look.
+    // One entry a connection; the entries of closed ones are dropped at the next look.
     sockets: Arc<Mutex<Vec<Weak<Socket>>>>,
 }
 
-/// Connections that are looked at before other tasks get their turn.
+/// How many connections are looked at before other tasks get their turn.
 const SOCKETS_AT_ONCE: usize = 512;
 
 impl DeadPeers {
@@ -32,7 +35,7 @@ impl DeadPeers {
         DeadPeers { clock, sockets: Arc::default() }
     }
 
-    /// Listens to a connection until it is closed.
+    /// Watches over a connection until it is closed.
     pub fn watch_over(&self, socket: &Arc<Socket>) {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(socket));
     }
@@ -48,7 +51,7 @@ impl DeadPeers {
         }
     }
 
-    /// Open connections with something of which it is not known that it was acknowledged.
+    /// Open connections to which something was written that may not be acknowledged yet.
     fn written(&self) -> Vec<Arc<Socket>> {
         let mut written = Vec::new();
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).retain(|socket| {
@@ -63,9 +66,9 @@ impl DeadPeers {
 }
 
 fn judge(socket: &Socket) {
-    // Before it is asked, so that what is written meanwhile is looked at next time.
+    // Before the kernel is asked, so that what is written meanwhile is looked at next time.
     socket.acknowledged();
-    // Without the state of its send queue, nothing can be said of a peer.
+    // Without the state of the send queue nothing can be said of the client.
     let Ok(state) = socket.send_state() else { return };
     if state != SendState::Nothing {
         socket.unacknowledged();

@@ -1,11 +1,12 @@
-//! Leaving: readiness goes first, then new requests are refused, watches end one after another, and what is in flight
-//! may finish.
+//! The server's shutdown in order: it is no longer ready; then it refuses new requests, connections are told
+//! to go one after another, and watches end after them, while requests in flight may finish.
 //!
-//! In: that it is time. Out: for each watch the moment at which it ends. Watches end at a limited rate so that their
-//! clients do not all arrive at the next server at once. Never: closes a connection itself.
+//! In: the word to leave, and that a watch's connection goes. Out: for each watch the moment at which it
+//! ends, or may end. Watches end at a limited rate, so that their clients do not all come to the next server
+//! at once. Never: closes a connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,37 +14,60 @@ use forebay_rt::{Alarm, Clock, Instant, Raised, Shutdown, Stagger};
 
 use crate::limits;
 
-/// How far the server's leaving has come. Cheap to clone.
+/// How far the shutdown has come. Cheap to clone.
 #[derive(Clone)]
 pub struct Drain(Arc<Inner>);
 
 struct Inner {
     clock: Clock,
-    /// Watches are ended over this time.
+    /// The time over which watches are ended.
     grace: Duration,
-    /// Told to stop: not ready any more, and everything still served.
+    /// The server was told to stop: it is not ready any more, and still serves everything.
     leaving: Shutdown,
     /// New requests are refused.
     draining: Shutdown,
     // Watches that are open.
     watches: AtomicU64,
-    // How many watches there were when the drain began to end them.
+    // How many watches were open when the first of them was ended, and when that was.
     watches_then: AtomicU64,
-    // Spaces the ends of watches.
+    began: OnceLock<Instant>,
+    // Spaces the ends of watches out.
     turns: Stagger,
+}
+
+/// What a watch is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchTurn {
+    /// Its connection goes: it ends soon if that costs its client nothing. Said once.
+    Go,
+    /// The server ends: so does this watch, now.
+    End,
 }
 
 /// An open watch, counted until dropped.
 pub struct WatchSlot {
     drain: Drain,
-    draining: Raised,
-    // When its turn is, once that is known.
-    turn_at: Option<Instant>,
+    // That its connection goes; and once it does, or where it cannot go before the watch ends, that the
+    // server ends.
+    told: Raised,
+    next: Next,
     alarm: Alarm,
 }
 
+/// What comes next for a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Its connection goes some day, or the server ends.
+    Told,
+    /// The server ends some day.
+    Draining,
+    End {
+        at: Instant,
+    },
+}
+
 impl Drain {
-    /// - `grace`: how long watches may take to end, all together; zero leaves it to the server.
+    /// - `grace`: the time over which all watches end; zero leaves it to the server.
     pub fn new(clock: Clock, grace: Duration) -> Drain {
         Drain(Arc::new(Inner {
             clock,
@@ -52,6 +76,7 @@ impl Drain {
             draining: Shutdown::default(),
             watches: AtomicU64::new(0),
             watches_then: AtomicU64::new(0),
+            began: OnceLock::new(),
             turns: Stagger::default(),
         }))
     }
@@ -64,6 +89,7 @@ impl Drain {
     /// From now on new requests are refused and watches end.
     pub fn begin(&self) {
         self.0.leaving.raise();
+        self.0.began.get_or_init(|| self.0.clock.now());
         self.0.watches_then.store(self.watches(), Ordering::Relaxed);
         self.0.draining.raise();
     }
@@ -81,9 +107,16 @@ impl Drain {
         self.0.draining.raised().await;
     }
 
-    /// How long connections may take to end: what is in flight may finish, and the last watch is told that it is over.
+    /// How long connections may take to end: long enough for requests in flight to finish, and for the last
+    /// watch to end.
     pub fn wait(&self) -> Duration {
         limits::DRAIN_WAIT.max(self.0.grace + limits::DRAIN_WAIT / 2)
+    }
+
+    /// Within how long all connections are told to go: half of the time in which watches end, as these end
+    /// after their connections were told.
+    pub fn goodbyes(&self) -> Duration {
+        self.0.grace / 2
     }
 
     /// Watches that are open.
@@ -94,23 +127,47 @@ impl Drain {
     /// When the next watch ends: at a fixed rate, or faster if there is not enough time for all.
     fn next_turn(&self) -> Instant {
         let inner = &self.0;
-        inner.clock.now() + inner.turns.next_within(inner.watches_then.load(Ordering::Relaxed), inner.grace)
+        // Not later because its connection was told late.
+        let began = *inner.began.get_or_init(|| inner.clock.now());
+        began + inner.turns.next_within(inner.watches_then.load(Ordering::Relaxed), inner.grace)
     }
 
     /// Counts a watch.
-    pub fn watch(&self) -> WatchSlot {
+    ///
+    /// - `going`: raised when its connection is told to go; none where its client would come back on the same
+    ///   connection.
+    pub fn watch(&self, going: Option<&Shutdown>) -> WatchSlot {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
-        let draining = self.0.draining.watch();
-        WatchSlot { drain: self.clone(), draining, turn_at: None, alarm: Alarm::default() }
+        let (told, next) = match going {
+            Some(going) => (going.watch(), Next::Told),
+            None => (self.0.draining.watch(), Next::Draining),
+        };
+        WatchSlot { drain: self.clone(), told, next, alarm: Alarm::default() }
     }
 }
 
 impl WatchSlot {
-    /// Ready when it is this watch's turn to end.
-    pub fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(self.draining.poll(cx));
-        let at = *self.turn_at.get_or_insert_with(|| self.drain.next_turn());
-        self.alarm.poll_rings(at, cx)
+    /// Ready when it is this watch's turn to end, and once when its connection goes.
+    pub fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<WatchTurn> {
+        loop {
+            match self.next {
+                Next::End { at } => return self.alarm.poll_rings(at, cx).map(|()| WatchTurn::End),
+                Next::Told => {
+                    ready!(self.told.poll(cx));
+                    self.told = self.drain.0.draining.watch();
+                    self.next = Next::Draining;
+                    if !self.drain.is_draining() {
+                        return Poll::Ready(WatchTurn::Go);
+                    }
+                    let earliest = self.drain.0.clock.now() + limits::GOODBYE_PAUSE;
+                    self.next = Next::End { at: self.drain.next_turn().max(earliest) };
+                }
+                Next::Draining => {
+                    ready!(self.told.poll(cx));
+                    self.next = Next::End { at: self.drain.next_turn() };
+                }
+            }
+        }
     }
 }
 
@@ -141,14 +198,28 @@ mod tests {
             assert_eq!(wait, Duration::from_millis(ms), "{ticket} of {all} in {grace_ms} ms");
         }
         let drain = Drain::new(clock, Duration::ZERO);
-        let mut slots = [drain.watch(), drain.watch()];
+        let going = Shutdown::for_few();
+        let mut slots = [drain.watch(None), drain.watch(Some(&going))];
         drain.leave();
         assert!(drain.is_leaving() && !drain.is_draining());
         drain.begin();
-        for slot in &mut slots {
-            std::future::poll_fn(|cx| slot.poll_turn(cx)).await;
-        }
+        assert_eq!(std::future::poll_fn(|cx| slots[0].poll_turn(cx)).await, WatchTurn::End);
+        let waits = std::future::poll_fn(|cx| Poll::Ready(slots[1].poll_turn(cx))).await;
+        assert!(waits.is_pending(), "not before its connection goes");
+        going.raise();
+        assert_eq!(std::future::poll_fn(|cx| slots[1].poll_turn(cx)).await, WatchTurn::End);
         drop(slots);
         assert_eq!(drain.watches(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_is_told_once_that_its_connection_goes_and_ends_with_the_server() {
+        let (drain, going) = (Drain::new(Clock::system(), Duration::ZERO), Shutdown::for_few());
+        let mut slot = drain.watch(Some(&going));
+        going.raise();
+        assert_eq!(std::future::poll_fn(|cx| slot.poll_turn(cx)).await, WatchTurn::Go);
+        assert!(std::future::poll_fn(|cx| Poll::Ready(slot.poll_turn(cx))).await.is_pending());
+        drain.begin();
+        assert_eq!(std::future::poll_fn(|cx| slot.poll_turn(cx)).await, WatchTurn::End);
     }
 }

@@ -1,9 +1,11 @@
-//! An HTTP/1.1 connection as one task: requests, which hyper reads and answers, and watches, which take it over.
+//! An HTTP/1.1 connection as one task. hyper reads and answers requests; a watch takes the connection over.
 //!
-//! In: a stream that is secure, and what answers requests. Out: the connection's end. A watch lives for minutes, waits most
-//! of that time, and there are thousands of them: while it lasts nothing of hyper is kept, neither its two buffers nor its
-//! turns, and what it has to say goes to TLS as it is. Then hyper goes on with the next request. Never: knows what an
-//! answer says.
+//! In: a stream after its TLS handshake, and what answers requests. Out: the connection's end. Never: knows
+//! what an answer says.
+//!
+//! A watch lives for minutes and waits most of that time, and there are thousands of them. While one lasts
+//! nothing of hyper is kept, neither its two buffers nor its work at each wake; the watch's pieces go to TLS
+//! directly. Afterwards hyper goes on with the next request.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -43,7 +45,7 @@ pub enum ConnectionError {
 /// An answer on its way. Boxed, because it is large.
 pub type Answering<B> = Pin<Box<dyn Future<Output = Reply<B>> + Send>>;
 
-/// What a connection may cost and how long it may be silent.
+/// hyper's settings: how much memory a connection may take, and how long its client may be silent.
 pub fn builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
@@ -55,11 +57,11 @@ pub fn builder() -> http1::Builder {
     builder
 }
 
-/// Serves a connection until its client is done, or the server leaves: then what is in flight may finish. Who does not within
-/// the time that the server waits is cut by whoever runs this.
+/// Serves a connection until its client is done, or the server shuts down: then the request in flight may
+/// finish. The caller cuts it by dropping this when it takes too long.
 ///
 /// # Errors
-/// It broke.
+/// The connection broke.
 pub async fn serve<S: Service>(
     mut secure: TlsConnection,
     answer: impl Fn(Request<Incoming>) -> Answering<S::Body> + Clone,
@@ -67,18 +69,20 @@ pub async fn serve<S: Service>(
     drain: &Drain,
     clock: &Clock,
 ) -> Result<(), ConnectionError> {
-    // Boxed, so that what requests take is given back while a watch lasts, and what a watch takes lies close together.
+    // Boxed, so that what requests take is given back while a watch lasts, and what a watch takes lies close
+    // together.
     while let Some((mut free, reply)) =
         Box::pin(requests(secure, answer.clone(), service, drain, clock)).await?
     {
-        // When the server leaves, the watch ends by itself; a client that reads too slowly for that is cut with its
+        // On shutdown the watch ends by itself. A client that reads too slowly for that is cut with its
         // connection.
         free.socket().set_patient(true);
+        let is_last = reply.is_last();
         if !watch(&mut free, reply, clock).await? {
             break;
         }
         free.socket().set_patient(false);
-        if drain.is_draining() {
+        if is_last || drain.is_draining() {
             free.shutdown().await?;
             break;
         }
@@ -109,7 +113,7 @@ async fn requests<S: Service>(
         })
     });
     let mut connection = Box::pin(builder().serve_connection(TokioIo::new(secure), service));
-    // What was answered before is sent first, by hyper.
+    // hyper sends earlier answers first.
     let look = |ended: Poll<hyper::Result<()>>| match ended {
         Poll::Pending if socket.is_sent() => {
             taken.take().map_or(Poll::Pending, |watch| Poll::Ready(Ok(Some(watch))))
@@ -138,7 +142,7 @@ async fn requests<S: Service>(
     }))
 }
 
-/// The answer to a request whose head is refused. The connection ends behind it.
+/// The answer to a request whose head is refused. The connection ends with it.
 fn refused<S: Service>(service: &S, request: &Request<Incoming>) -> Option<Response<S::Body>> {
     let (status, why) = request_heads::fault(request)?;
     let mut response = service.refusal(status, why);
@@ -156,7 +160,7 @@ impl<B> Clone for Taken<B> {
 }
 
 impl<B: ReplyBody> Taken<B> {
-    /// The response, if hyper is to send it; a watch is kept, and hyper never hears of it.
+    /// The response that hyper is to send. A watch is kept here instead, and hyper never learns of it.
     async fn keep(&self, reply: Reply<B>, may_take: bool) -> Response<B> {
         match reply {
             Reply::Watch(_) | Reply::Upgrade(_) if may_take => {
@@ -177,7 +181,8 @@ impl<B: ReplyBody> Taken<B> {
     }
 }
 
-/// Whether the answer is the last thing of its request and the connection goes on behind it; others are left to hyper.
+/// Whether a watch may take the connection over: the request has no body, and the connection goes on after
+/// the answer. hyper sends the others.
 fn may_take(request: &Request<Incoming>) -> bool {
     let closes =
         |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(5).any(|part| part == b"close");
@@ -186,7 +191,7 @@ fn may_take(request: &Request<Incoming>) -> bool {
         && !request.headers().get_all(header::CONNECTION).iter().any(closes)
 }
 
-/// Sends a watch until it ends. Whether the connection can go on.
+/// Sends a watch until it ends. Returns whether the connection can go on.
 async fn watch<B: ReplyBody>(secure: &mut TlsConnection, reply: Reply<B>, clock: &Clock) -> io::Result<bool> {
     let is_upgrade = matches!(reply, Reply::Upgrade(_));
     let response = reply.into_response();
@@ -233,7 +238,7 @@ struct Sending<B> {
 }
 
 impl<B: ReplyBody> Sending<B> {
-    /// Ready when the watch is over, and whether it was its own end.
+    /// Ready when the watch is over. Returns whether it ended by itself.
     fn poll(&mut self, secure: &mut TlsConnection, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         self.body.prefetch();
         secure.prefetch();
@@ -262,7 +267,8 @@ impl<B: ReplyBody> Sending<B> {
                     let goes_on = !self.is_sent && self.body.waits_to_pass();
                     ready!(self.poll_sent(secure, cx))?;
                     batches += 1;
-                    // Where it does not go on, it is woken when that has passed, by which others had their turn.
+                    // Otherwise the task is woken once this has passed, and others have had their turn by
+                    // then.
                     if goes_on && batches < limits::TURN_BATCHES_MAX {
                         continue;
                     }
@@ -297,7 +303,7 @@ impl<B: ReplyBody> Sending<B> {
             };
             self.out.written += written;
         }
-        // Kept no longer than needed: most of the time there is nothing to send.
+        // Not kept while there is nothing to send, which is most of the time.
         self.out.piece = Bytes::new();
         Poll::Ready(Ok(()))
     }
@@ -318,7 +324,7 @@ struct Out {
 /// A length in hexadecimal digits, and the end of its line.
 const LEN_BYTES_MAX: usize = 2 * size_of::<usize>() + 2;
 
-/// That line, and its bytes. By hand: every event of every watch has one.
+/// The line that begins a chunk, and its length. Written by hand, because every event of every watch has one.
 fn chunk_line(bytes: usize) -> ([u8; LEN_BYTES_MAX], u8) {
     let mut line = [0; LEN_BYTES_MAX];
     let digits = bytes.checked_ilog2().unwrap_or(0) as usize / 4 + 1;
@@ -423,7 +429,8 @@ mod tests {
         Sending { body, out: Out::head(Vec::new()), is_sent: false, is_last: false }
     }
 
-    /// However fast its client is, others have their turn: so many turns at least, and more whenever the client is slower.
+    /// However fast its client is, others have their turn: so many turns at least, and more whenever the
+    /// client is slower.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_watch_whose_client_takes_everything_at_once_gives_way_after_some_batches() {
         let (mut secure, mut client) = connection().await;
@@ -446,7 +453,8 @@ mod tests {
         assert!(read.len() > parts * bytes && read.ends_with(b"x\r\n0\r\n\r\n"));
     }
 
-    /// Of what a watch has more is given when what was given before has passed: with a client that takes it, at once.
+    /// Of what a watch has more is given when what was given before has passed: with a client that takes it,
+    /// at once.
     #[tokio::test]
     async fn a_watch_goes_on_in_the_same_turn_when_its_client_has_taken_what_it_was_given() {
         let (mut secure, mut client) = connection().await;

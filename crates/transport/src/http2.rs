@@ -1,10 +1,13 @@
-//! An HTTP/2 connection as one task: its frames, and the streams that do nothing but send.
+//! An HTTP/2 connection as one task: it handles the frames, and the streams that only send.
 //!
-//! In: hyper's connection, and the streams that it begins. Out: the connection's end. A request is worked on by a task of
-//! its own, as others on the connection are not to wait for it. Once its answer is a long body that costs little to make,
-//! or a watch, that stream moves into the connection's task: between two tasks every piece of the body would be two
-//! switches, of threads as often as not, which cost more than the piece; and an event for all watches of a connection is
-//! one turn of it. Never: knows what a body is.
+//! In: hyper's connection, and the streams that it begins. Out: the connection's end. Never: knows what a
+//! body is.
+//!
+//! A request is worked on by a task of its own, so that other requests of the connection do not wait for it.
+//! Once its answer is a watch, or a long body that costs little to make, the stream moves into the
+//! connection's task. Between two tasks every piece of the body would cost two task switches, often across
+//! threads, which is more than the piece itself costs. And an event for all watches of a connection wakes one
+//! task.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,7 +31,7 @@ use crate::tls_stream::{BytesRead, Flusher};
 
 type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How long a small answer waits for a reader that is known.
+/// How long a small answer may wait for an authenticated client; asked anew for each answer.
 pub type ReaderWaits = Arc<dyn Fn() -> Option<ReaderWait> + Send + Sync>;
 
 /// What starts the streams of one connection. Cheap to clone.
@@ -38,7 +41,7 @@ pub struct Streams {
     connection: Arc<Connection>,
     clock: Clock,
     readers: ReaderWaits,
-    // Of the request that hyper was given last, until its stream starts.
+    // The channel of the request that was answered last, until hyper starts its stream.
     begun: Arc<Mutex<Option<ResponseChannel>>>,
     bell: Arc<Bell>,
 }
@@ -47,12 +50,13 @@ pub struct Streams {
 pub struct Http2Connection<C> {
     hyper: Pin<Box<C>>,
     flusher: Flusher,
-    // The connection's streams. Only those that were woken are polled.
+    // The streams that moved here. Only those that were woken are polled.
     aboard: FuturesUnordered<Stream>,
     bell: Arc<Bell>,
 }
 
-/// Says that a connection's task has something to do. Rung while that works, it goes on instead of being woken.
+/// Wakes a connection's task. Where it is rung while the task runs, the task runs once more instead of being
+/// woken.
 #[derive(Default)]
 struct Bell {
     rung: AtomicBool,
@@ -61,14 +65,14 @@ struct Bell {
 
 #[derive(Default)]
 struct Inbox {
-    // Streams on their way from their own tasks.
+    // Streams that left their own tasks, and that the connection's task has not taken yet.
     moving: Vec<Stream>,
     // `None` while the task is at work.
     sleeper: Option<Waker>,
     is_gone: bool,
 }
 
-/// What a connection may cost and how long it may be silent.
+/// hyper's settings: how much memory a connection may take, and how long its client may be silent.
 pub fn builder(streams: Streams, streams_max: u32) -> http2::Builder<Streams> {
     let mut builder = http2::Builder::new(streams);
     builder
@@ -85,7 +89,8 @@ pub fn builder(streams: Streams, streams_max: u32) -> http2::Builder<Streams> {
     builder
 }
 
-/// Ready when a client has not begun to speak in time, and never if it has: hyper asks whether it is there only from then on.
+/// Ready when the client has not begun to speak in time; never if it has. hyper's own pings begin only after
+/// the preface.
 pub async fn unspoken(heard: BytesRead, clock: &Clock) {
     clock.sleep(limits::HEADER_WAIT).await;
     if heard.bytes() >= limits::PREFACE_BYTES {
@@ -94,13 +99,13 @@ pub async fn unspoken(heard: BytesRead, clock: &Clock) {
 }
 
 impl Streams {
-    /// - `connection`: the connection's.
-    /// - `readers`: how long what is small waits for its reader.
+    /// - `connection`: the one that the streams belong to.
+    /// - `readers`: how long a small answer may wait for its reader.
     pub fn new(tasks: Tasks, connection: Arc<Connection>, clock: Clock, readers: ReaderWaits) -> Streams {
         Streams { tasks, connection, clock, readers, begun: Arc::default(), bell: Arc::default() }
     }
 
-    /// What a request is answered to, which begins now. hyper starts its stream right behind it.
+    /// The channel for the answer to a request that begins now. hyper starts the stream right after this.
     pub fn begin(&self) -> ResponseChannel {
         let channel = ResponseChannel::stream();
         *self.begun() = Some(channel.clone());
@@ -124,12 +129,12 @@ impl Streams {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        // None but what carries a tunnel starts without a request.
+        // Only a tunnel's stream starts without a request.
         let channel = self.begun().take().unwrap_or_else(ResponseChannel::stream);
         let (bell, streams, open) = (self.bell.clone(), self.clone(), self.connection.begin_request());
         self.tasks.spawn_graceful("stream", async move {
             let sends = channel.clone();
-            // Cut, it is dropped, and the client gets a RST_STREAM.
+            // When it is aborted the stream is dropped, and the client gets a RST_STREAM.
             let mut stream: Stream = Box::pin(channel.carry(stream).map(move |_| drop(open)));
             let mut waits = None;
             let ended = std::future::poll_fn(|cx| match stream.as_mut().poll(cx) {
@@ -146,7 +151,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     }
 }
 
-/// A small answer that waits for its reader, until when, and what is held meanwhile.
+/// A small answer waits for its reader: until when, and what is held meanwhile.
 struct Waits {
     until: Instant,
     alarm: Alarm,
@@ -154,8 +159,8 @@ struct Waits {
 }
 
 impl Streams {
-    /// Ready when a small answer is not to wait any longer for its reader. A stranger takes it at once or not at all; others
-    /// have a while, which is shorter when much lies about.
+    /// Ready when a small answer is not to wait for its reader any longer. A stranger's does not wait at all;
+    /// an authenticated client's waits as long as the service says.
     fn poll_waited(&self, waits: &mut Option<Waits>, cx: &mut Context<'_>) -> Poll<()> {
         if waits.is_none() && self.connection.is_known() {
             *waits = self.wait_for_reader();
@@ -173,7 +178,7 @@ impl Streams {
 }
 
 impl<C: Future<Output = hyper::Result<()>>> Http2Connection<C> {
-    /// hyper's own part of it.
+    /// hyper's connection.
     pub fn hyper(&mut self) -> Pin<&mut C> {
         self.hyper.as_mut()
     }
@@ -192,7 +197,8 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Http2Connection<C> {
             this.aboard.extend(std::mem::take(&mut this.bell.inbox().moving));
             while let Poll::Ready(Some(())) = Pin::new(&mut this.aboard).poll_next(&mut inner) {}
             let ended = this.hyper.as_mut().poll(&mut inner);
-            // What it had to say last is sent as far as that is possible now. An error shows itself at the next write.
+            // What was written last is sent as far as the socket takes it. An error shows itself at the next
+            // write.
             let _flushed = this.flusher.poll_flush(&mut inner);
             if ended.is_ready() {
                 return ended;
@@ -200,7 +206,7 @@ impl<C: Future<Output = hyper::Result<()>>> Future for Http2Connection<C> {
             if this.bell.sleep(cx.waker()) {
                 return Poll::Pending;
             }
-            // All would say that they are not ready, and that they are.
+            // Without budget every source of tokio says that it is not ready, and wakes the task at once.
             if !has_budget_remaining() {
                 break;
             }
@@ -225,7 +231,7 @@ impl Bell {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a stream to the connection; where that is gone, the stream goes, too.
+    /// Gives a stream to the connection's task. Where the connection is gone, the stream is dropped.
     fn take_over(&self, stream: Stream) {
         let mut inbox = self.inbox();
         if !inbox.is_gone {
@@ -239,7 +245,7 @@ impl Bell {
         self.inbox().sleeper = None;
     }
 
-    /// Whether there is nothing to do; then `waker` is woken when there is.
+    /// Returns true when there is nothing to do; `waker` is woken then once there is.
     fn sleep(&self, waker: &Waker) -> bool {
         let mut inbox = self.inbox();
         if self.rung.load(Ordering::Acquire) {

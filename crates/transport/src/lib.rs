@@ -1,7 +1,9 @@
-//! Connections: TLS, HTTP/1.1, HTTP/2, WebSocket, slow and dead peers, shutdown. Usable by any server: `examples/hello.rs`.
+//! Connections: TLS, HTTP/1.1, HTTP/2, WebSocket, slow and dead peers, shutdown. Usable by any server:
+//! `examples/hello.rs`.
 //!
-//! In: sockets, and a [`Service`] that answers requests. Out: its [replies](Reply) to clients, each sent in the way that suits
-//! it, within limits; who reads too slowly or is gone is let go of. Never: knows what is served.
+//! In: sockets, and a [`Service`] that answers requests. Out: its [replies](Reply) to clients, each sent in
+//! the way that suits it, within limits. Clients that read too slowly, or are gone, are disconnected. Never:
+//! knows what is served.
 
 mod abort;
 mod connections;
@@ -27,8 +29,8 @@ pub mod websocket;
 
 pub use abort::{Abort, UntilAborted};
 pub use connections::{Connection, ConnectionSlot, Connections, OpenRequest};
-pub use counts::{ConnectionCounts, Counter};
-pub use drain::{Drain, WatchSlot};
+pub use counts::{ConnectionCounts, Counter, GoesFor};
+pub use drain::{Drain, WatchSlot, WatchTurn};
 pub use piecewise_body::{BodySource, PiecewiseBody, RunOn, Stalled};
 pub use reply::{Exchange, Reply, SentBy};
 pub use response_channel::{ResponseChannel, SendBuffer};

@@ -1,13 +1,14 @@
-//! Bodies that are made piece by piece, as they are read: by the task that sends them, or on a thread for what takes long.
+//! Bodies that are made piece by piece, as they are read: by the task that sends them, or on a thread for
+//! what takes long.
 //!
-//! In: a [`BodySource`], and what it is written to. Out: its pieces; or none any more, when its reader has
-//! [stalled](crate::StalledReaders). Never: makes a piece that nobody has come for.
+//! In: a [`BodySource`], and the channel that its pieces go to. Out: its pieces; or an error, when its reader
+//! has [stalled](crate::StalledReaders). Never: makes a piece before it is asked for.
 //!
-//! Owner: each source belongs to its body, and to the thread that makes a piece for it; who takes it away does so under the
-//! same lock.
+//! Owner of a source: its body, and the thread that makes a piece for it. Whoever takes it away does so under
+//! the same lock.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -19,21 +20,35 @@ use crate::stalled_readers::{LetGoFor, StalledReaders, Stalls};
 
 /// Something that is read piece by piece.
 pub trait BodySource: Send {
-    /// Appends about [`CHUNK_BYTES`](crate::limits::CHUNK_BYTES) to `out`; whether there may be more. Nothing, where that took
-    /// long enough as it is.
+    /// Appends about [`CHUNK_BYTES`](crate::limits::CHUNK_BYTES) to `out`, and returns whether there may be
+    /// more. It may append nothing, so that others have their turn, where it has worked for long without a
+    /// result.
     fn fill(&mut self, out: &mut Vec<u8>) -> bool;
-}
 
-impl BodySource for Box<dyn BodySource> {
-    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        (**self).fill(out)
+    /// The next piece by itself, of which there may be nothing yet; `None` at the end.
+    fn piece(&mut self) -> Option<Bytes> {
+        let mut out = Vec::with_capacity(MADE_BYTES);
+        let more = self.fill(&mut out);
+        if !more && out.is_empty() {
+            return None;
+        }
+        if out.len() <= PIECE_BYTES {
+            // HTTP/2 may hold the piece for as long as its client likes.
+            out.shrink_to_fit();
+        }
+        Some(Bytes::from(out))
+    }
+
+    /// The same, if it was made before and there is something in it.
+    fn made(&mut self) -> Option<Bytes> {
+        None
     }
 }
 
-/// Where work is done.
+/// Where the pieces of a body are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunOn {
-    /// By the task itself: it takes less than a millisecond, or is not known to take more.
+    /// In the task itself: a piece takes less than a millisecond, or is not known to take more.
     Task,
     /// On a [thread for such work](forebay_rt::apart).
     Thread,
@@ -45,14 +60,14 @@ pub struct PiecewiseBody {
     run_on: RunOn,
     making: Option<Making>,
     clock: Clock,
-    // How long the piece was that was made last: what is handed out are slices of it.
+    // The length of the piece that was made last. What is handed out are slices of it.
     made_bytes: usize,
 }
 
-/// A piece; `None` behind the last.
+/// A piece; `None` after the last.
 type Made = Result<Option<Bytes>, Stalled>;
 
-/// A piece that is made apart.
+/// A piece that is made on a thread.
 struct Making {
     piece: Background<Made>,
     // How many bytes the reader is given at once.
@@ -67,10 +82,10 @@ struct State {
 struct Reading {
     // `None` once it is complete or taken away.
     source: Option<Box<dyn BodySource>>,
-    // Of the last piece that was made, what was not handed out yet.
+    // The part of the last piece that was not handed out yet.
     made: Bytes,
     touched: Instant,
-    // Its reader waits for a piece, which is made in its turn.
+    // The reader waits for a piece, which has not been made yet.
     is_waiting: bool,
 }
 
@@ -80,7 +95,7 @@ struct Reading {
 pub struct Stalled;
 
 impl PiecewiseBody {
-    /// What is read of `source`, and written to `channel`.
+    /// The body that `source` makes, for an answer that goes to `channel`.
     pub fn new(
         source: Box<dyn BodySource>,
         run_on: RunOn,
@@ -100,7 +115,7 @@ impl PiecewiseBody {
 
 impl Stalls for State {
     fn let_go(&self, since: Instant, why: LetGoFor) -> bool {
-        // One that is locked is being read, or made, just now.
+        // While it is locked, a piece is being read or made: its reader has not stalled.
         let Ok(mut reading) = self.reading.try_lock() else { return false };
         if reading.is_waiting && why == LetGoFor::Stalled {
             return false;
@@ -119,9 +134,9 @@ impl Stalls for State {
 }
 
 impl PiecewiseBody {
-    /// The next piece; `None` when it is complete, an empty one when others are to have their turn first. A stream that is
-    /// not quick is given a long one in parts: how far its reader is shows only in what it asks for, where a connection's
-    /// socket says it.
+    /// The next piece. `None` when the body is complete; an empty piece when others are to have their turn
+    /// first. A slow stream of HTTP/2 is given a long piece in parts: how far its reader has come shows only
+    /// in what it asks for. A connection of HTTP/1.1 is told that by its socket.
     ///
     /// # Errors
     /// [`Stalled`], once.
@@ -137,10 +152,15 @@ impl PiecewiseBody {
         Poll::Ready(self.next(made.map(|made| (made, give_max))))
     }
 
-    /// Has a piece made, unless there is one.
-    fn begin(&self) -> Option<Making> {
+    /// Begins to make a piece, unless there is one, or it was made for another.
+    fn begin(&mut self) -> Option<Making> {
         let mut reading = self.state.reading();
         if !reading.made.is_empty() {
+            return None;
+        }
+        if let Some(made) = reading.source.as_mut().and_then(|source| source.made()) {
+            self.made_bytes = made.len();
+            reading.made = made;
             return None;
         }
         reading.is_waiting = true;
@@ -150,7 +170,7 @@ impl PiecewiseBody {
         let piece = forebay_rt::apart(move || {
             let mut reading = state.reading();
             let made = reading.make();
-            // The time that making a piece took is not counted as the reader's.
+            // The time that making a piece takes is not the reader's.
             reading.touched = clock.now();
             reading.is_waiting = false;
             made
@@ -158,12 +178,13 @@ impl PiecewiseBody {
         Some(Making { piece, give_max })
     }
 
-    /// How much is given at once to who comes now.
+    /// How much is given at once to a reader that asks now.
     fn give_max(&self, reading: &Reading) -> usize {
         self.state.channel.body_bytes_at_once(|| self.clock.now().duration_since(reading.touched))
     }
 
-    /// - `made`: apart, and how much is given at once to who came for it.
+    /// - `made`: a piece that was made on a thread, and how much of it is given at once to the reader that
+    ///   asked for it.
     fn next(&mut self, made: Option<(Made, usize)>) -> Made {
         let mut reading = self.state.reading();
         if reading.source.is_none() {
@@ -182,6 +203,12 @@ impl PiecewiseBody {
         Ok(Some(piece))
     }
 
+    /// Who reads it, to be let go of.
+    pub fn reader(&self) -> Weak<dyn Stalls> {
+        let state: Weak<State> = Arc::downgrade(&self.state);
+        state
+    }
+
     /// Bytes of the piece that was made last, whose parts are handed out.
     pub fn made_bytes(&self) -> usize {
         self.made_bytes
@@ -197,19 +224,11 @@ impl State {
 impl Reading {
     /// The next piece, of which there may be nothing yet.
     fn make(&mut self) -> Made {
-        // A panic takes it along: nothing is read behind a gap.
+        // Taken out while it works, so that after a panic nothing is read behind a gap.
         let mut source = self.source.take().ok_or(Stalled)?;
-        let mut out = Vec::with_capacity(MADE_BYTES);
-        let more = source.fill(&mut out);
+        let piece = source.piece();
         self.source = Some(source);
-        if !more && out.is_empty() {
-            return Ok(None);
-        }
-        if out.len() <= PIECE_BYTES {
-            // HTTP/2 may have it for as long as its client likes.
-            out.shrink_to_fit();
-        }
-        Ok(Some(Bytes::from(out)))
+        Ok(piece)
     }
 }
 

@@ -1,21 +1,26 @@
-//! What a request is answered, and what the answer wants of its connection.
+//! The answer to a request, and how it is to be sent.
 //!
-//! In: a response. Out: the same, and how it is sent. What is sent so is up to who answers; how, to this crate.
+//! In: a response, and which of the ways to send it suits it. Out: both. Who answers chooses the way; this
+//! crate knows how each of them works. Never: sends.
 
-use http::Response;
+use http::{HeaderValue, Response, header};
 
 use crate::connections::Connection;
 use crate::response_channel::ResponseChannel;
 
 /// An answer.
 pub enum Reply<B> {
-    /// It is there, and small: it waits for its reader as long as others leave room for that, and nobody else looks after that.
+    /// A small answer whose bytes are all there. This crate sees to it that it does not wait for its reader
+    /// for too long.
     Whole(Response<B>),
-    /// Its body is made as it is sent, or is long; whoever made it looks after its reader.
+    /// A long answer, or one that is made as it is sent. Whoever made it sees to it that a reader that stalls
+    /// loses it.
     Stream(Response<B>, SentBy),
-    /// Its body waits most of the time, for as long as a reader likes. It takes a connection of HTTP/1.1 over.
+    /// An answer that waits most of the time, and lasts as long as the client likes. It takes a connection of
+    /// HTTP/1.1 over.
     Watch(Response<B>),
-    /// The same, as messages over WebSocket: nothing but a [connection](ResponseChannel::is_connection) can be upgraded.
+    /// A watch as messages over WebSocket. Only a whole [connection](ResponseChannel::is_connection) can be
+    /// upgraded.
     Upgrade(Response<B>),
 }
 
@@ -28,9 +33,9 @@ pub enum SentBy {
     OwnTask,
 }
 
-/// What a request came with, besides what it says.
+/// What belongs to a request besides its head and body.
 pub struct Exchange<'a, P> {
-    /// What is known of the client by what it has shown.
+    /// What is known of the client by the certificates that it has shown.
     pub peer: &'a P,
     pub connection: &'a Connection,
     /// What the answer is written to.
@@ -38,7 +43,25 @@ pub struct Exchange<'a, P> {
 }
 
 impl<B> Reply<B> {
-    /// What is sent.
+    /// Says that the connection ends with this answer; over HTTP/1.1.
+    pub(crate) fn says_close(&mut self) {
+        let (Reply::Whole(response) | Reply::Stream(response, _) | Reply::Watch(response)) = self else {
+            // An upgraded connection ends anyway.
+            return;
+        };
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+
+    /// Whether it says so.
+    pub(crate) fn is_last(&self) -> bool {
+        let (Reply::Whole(response)
+        | Reply::Stream(response, _)
+        | Reply::Watch(response)
+        | Reply::Upgrade(response)) = self;
+        response.headers().get(header::CONNECTION).is_some_and(|value| value == "close")
+    }
+
+    /// The response, without the way to send it.
     pub fn into_response(self) -> Response<B> {
         let (Reply::Whole(response)
         | Reply::Stream(response, _)

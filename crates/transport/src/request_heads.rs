@@ -1,7 +1,9 @@
-//! Heads of HTTP/1.1 that hyper takes and that do not mean the same to everybody: refused before anybody reads on.
+//! Heads of HTTP/1.1 requests that hyper accepts, and that a proxy in front might read in another way. They
+//! are refused: such a difference is how one request is smuggled inside of another.
 //!
-//! In: a request's head. Out: what is wrong with it, in the words of Go's server. The connection ends behind the answer, so
-//! that nothing of the request is taken for another one. Never: looks at what a request is about.
+//! In: a request's head. Out: what is wrong with it, in the words of Go's server. The connection ends with
+//! the answer, so that nothing of the request is taken for a second one. Never: looks at what a request is
+//! about.
 
 use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 
@@ -19,7 +21,7 @@ pub fn fault<B>(request: &Request<B>) -> Option<(StatusCode, &'static str)> {
     Some((StatusCode::BAD_REQUEST, why))
 }
 
-/// Chunks, once, are the only coding that is known. hyper looks at how a list of them ends.
+/// Whether there is no transfer coding, or `chunked` alone. Of a list hyper looks at the last one only.
 fn is_chunked_or_whole(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
@@ -43,7 +45,8 @@ fn host_fault<B>(request: &Request<B>, is_connect: bool) -> Option<&'static str>
     }
 }
 
-/// What stands in names, addresses and ports (RFC 3986, 3.2.2): everything but what ends or divides an authority.
+/// The bytes of names, addresses and ports (RFC 3986, 3.2.2): all except those that end or divide an
+/// authority.
 fn may_be_in_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!$%&'()*+,-.:;=[]_~".contains(&byte)
 }

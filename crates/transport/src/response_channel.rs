@@ -1,8 +1,8 @@
-//! What an answer is written to: a connection of HTTP/1.1, or a stream of an HTTP/2 one.
+//! What an answer is written to: a connection of HTTP/1.1, or a stream of an HTTP/2 connection.
 //!
-//! In: nothing but the task that writes. Out: whether what was written is gone, and a way to break off, from wherever
-//! it is found out that nobody reads on. hyper asks a body for more only when there is room, so a body that nobody
-//! reads cannot end itself.
+//! In: pieces of the answer, from the task that writes. Out: whether they were sent, and a way to break the
+//! answer off from any task. hyper asks a body for more only when there is room, so a body that nobody reads
+//! cannot end itself. Never: sends.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,10 +29,10 @@ enum Carrier {
     Stream(Arc<Stream>),
 }
 
-/// What a kernel keeps for a client.
+/// How much the kernel buffers for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
-    /// Little: it may wait for long.
+    /// Little, because a watch may wait for its reader for long.
     Watch,
     Usual,
 }
@@ -46,15 +46,15 @@ struct Stream {
     given: Mutex<Given>,
 }
 
-/// What a stream was given and its connection has not written yet.
+/// Bytes that a stream was given and its connection has not written yet.
 #[derive(Default)]
 struct Given {
     pieces: usize,
-    // Waits for the end of that.
+    // Woken once there are none.
     waker: Option<Waker>,
 }
 
-/// A piece of an answer that says when it is written, or thrown away.
+/// A piece of an answer, counted until it is written or dropped.
 struct Piece {
     bytes: Bytes,
     stream: Arc<Stream>,
@@ -94,17 +94,17 @@ impl ResponseChannel {
         ResponseChannel(Carrier::Stream(Arc::default()))
     }
 
-    /// Does `work`; `None` when it was aborted meanwhile. One task at a time does.
+    /// Does `work`; ends with `None` when the answer is broken off meanwhile. For one task at a time.
     pub fn carry<F: Future>(self, work: F) -> UntilAborted<ResponseChannel, F> {
         UntilAborted::new(self, work)
     }
 
-    /// Breaks off: the client sees a reset, never an end that looks whole.
+    /// Breaks the answer off. The client sees a reset, never an end that looks as if the answer was complete.
     pub fn abort(&self) {
         self.0.on_abort().abort();
     }
 
-    /// Does what `reply` wants of it.
+    /// Prepares for the way in which `reply` is sent.
     pub(crate) fn act_on<B>(&self, reply: &Reply<B>) {
         let Carrier::Stream(stream) = &self.0 else { return };
         match reply {
@@ -116,17 +116,18 @@ impl ResponseChannel {
         }
     }
 
-    /// Whether all there is to do for a stream is to make pieces of a body, at little cost, as they are sent.
+    /// Whether all that is left to do for a stream is to send a body whose pieces cost little to make.
     pub(crate) fn only_sends(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.only_sends.load(Ordering::Relaxed))
     }
 
-    /// Whether what is left of a stream is an answer that is there whole, and small: nobody else looks after its reader.
+    /// Whether all that is left to do for a stream is to send a small answer whose bytes are all there.
+    /// Nobody else sees to it that its reader does not stall.
     pub(crate) fn answers_small(&self) -> bool {
         matches!(&self.0, Carrier::Stream(stream) if stream.is_small.load(Ordering::Relaxed))
     }
 
-    /// The piece of an answer to hand on instead of `bytes`: from now on it is known whether it has passed.
+    /// `bytes` as a piece that is counted until it was sent: hand this on instead.
     pub fn give(&self, bytes: Bytes) -> Bytes {
         match &self.0 {
             Carrier::Nothing(_) => bytes,
@@ -141,7 +142,7 @@ impl ResponseChannel {
         }
     }
 
-    /// Ready when the kernel has what was given, or the connection of HTTP/2 has written it.
+    /// Ready when everything that was given is with the kernel, or written by the connection of HTTP/2.
     pub fn poll_passed(&self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.0 {
             Carrier::Nothing(_) => Poll::Ready(()),
@@ -157,7 +158,8 @@ impl ResponseChannel {
         }
     }
 
-    /// When the client's side last took something, where that can be told.
+    /// When the kernel last took something for the client; `None` on a stream of HTTP/2, where this is not
+    /// known.
     pub fn wrote_at(&self) -> Option<Instant> {
         self.socket().map(Socket::wrote_at)
     }
@@ -167,8 +169,8 @@ impl ResponseChannel {
         self.socket().is_some()
     }
 
-    /// How much of a body whose length does not show how far its reader is, is given at once to one who came back after
-    /// `pause`.
+    /// How many bytes of a body are given at once to a reader that asked again after `pause`. A stream gets
+    /// less where that is the only way to see how far its reader has come.
     pub fn body_bytes_at_once(&self, pause: impl FnOnce() -> Duration) -> usize {
         match self.0 {
             Carrier::Connection(_) => usize::MAX,
@@ -176,9 +178,9 @@ impl ResponseChannel {
         }
     }
 
-    /// The same of a watch, before all that was given has passed.
+    /// How many bytes of a watch are given at once while earlier ones have not been sent yet.
     ///
-    /// - `pause`: `None` where there is no room for more than shows how far its reader is.
+    /// - `pause`: how long the reader took to ask again; `None` where memory is short, and it gets the least.
     pub fn watch_bytes_at_once(&self, pause: impl FnOnce() -> Option<Duration>) -> usize {
         match self.0 {
             Carrier::Connection(_) => TLS_GATHER_BYTES,
@@ -186,7 +188,7 @@ impl ResponseChannel {
         }
     }
 
-    /// How much the kernel keeps for the client from now on, where it is a connection.
+    /// Sets how much the kernel buffers for the client. Does nothing for a stream.
     pub fn set_send_buffer(&self, size: SendBuffer) {
         if let Some(socket) = self.socket() {
             socket.set_send_buffer(match size {

@@ -1,7 +1,9 @@
-//! Connections: accepted within a limit, made secure, spoken to in HTTP/1.1 or HTTP/2, and let go of.
+//! The server: accepts connections within a limit, does the TLS handshake, speaks HTTP/1.1 or HTTP/2, and
+//! shuts down.
 //!
-//! In: a listening socket. Out: requests for the [`Service`], and its replies to clients. Every buffer and wait of a connection
-//! has a limit from [`limits`]. On shutdown connections are asked to finish, and cut when their time is over.
+//! In: a listening socket. Out: requests for the [`Service`], and its replies to clients. Every buffer and
+//! wait of a connection has a limit from [`limits`]. On shutdown connections are asked to finish, and are cut
+//! when their time is over. Never: knows what is served.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,6 +26,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::connections::{Connection, ConnectionSlot, Connections};
+use crate::counts::GoesFor;
 use crate::dead_peers::DeadPeers;
 use crate::drain::Drain;
 use crate::http1::{self, Answering, ConnectionError};
@@ -36,7 +39,8 @@ use crate::service::Service;
 use crate::socket::SocketStream;
 use crate::tls_stream::{BeforeRead, BufferedTls, TlsConnection};
 
-/// A socket that is listened on. Clients that come before it is [served](HttpServer::serve) wait in the kernel's backlog.
+/// A listening socket. Clients that connect before it is [served](HttpServer::serve) wait in the kernel's
+/// backlog.
 ///
 /// # Errors
 /// As the kernel says.
@@ -47,7 +51,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(limits::BACKLOG)
 }
 
-/// What serves connections.
+/// A server of one [`Service`].
 pub struct HttpServer<S> {
     pub service: Arc<S>,
     pub tls: Arc<ServerTls>,
@@ -56,14 +60,15 @@ pub struct HttpServer<S> {
     /// How the server shuts down.
     pub drain: Drain,
     pub clock: Clock,
-    /// Requests in flight on one HTTP/2 connection; `None` is our own choice.
+    /// How many requests may be in flight on one HTTP/2 connection; `None` is [`limits::STREAMS_MAX`].
     pub streams_max: Option<u32>,
 }
 
 impl<S: Service> HttpServer<S> {
-    /// Serves until `leave` is ready, then lets go of everybody in order. Cancel-safe: dropped, it cuts every connection.
+    /// Serves until `leave` is ready, then shuts down in order. Cancel-safe: dropping it cuts every
+    /// connection.
     ///
-    /// - `tasks`: what looks after connections, for ever.
+    /// - `tasks`: where the tasks run that look for idle, stalled and dead clients.
     pub async fn serve(self, listener: TcpListener, tasks: &Tasks, leave: impl Future<Output = ()>) {
         let HttpServer { service, tls, connections, drain, clock, streams_max } = self;
         let dead_peers = DeadPeers::new(clock.clone());
@@ -80,7 +85,7 @@ impl<S: Service> HttpServer<S> {
             dead_peers,
             clock,
             tasks: open.clone(),
-            connections,
+            connections: connections.clone(),
             readers: Arc::new(move || waits.wait_for_reader()),
             streams_max: streams_max.unwrap_or(limits::STREAMS_MAX),
         };
@@ -89,6 +94,7 @@ impl<S: Service> HttpServer<S> {
             () = leave => {}
         }
         drain.begin();
+        tasks.spawn("goodbyes", connections.let_all_go(drain.goodbyes()));
         tracing::info!(watches = drain.watches(), "shutting down: letting requests finish");
         if !open.stop(drain.wait()).await {
             tracing::warn!("some connections did not finish in time and were cut");
@@ -96,8 +102,8 @@ impl<S: Service> HttpServer<S> {
     }
 }
 
-/// Answers what comes over any stream of bytes, in HTTP/1.1 and without TLS, until the client is done. Whoever drops this has
-/// cut it. For who has a server in the own process, and for simulations.
+/// Serves one client over any stream of bytes, in HTTP/1.1 and without TLS, until it is done. Dropping this
+/// cuts the connection. For programs that have a server in their own process, and for simulations.
 pub async fn serve_stream<S: Service>(
     service: Arc<S>,
     peer: Arc<S::Peer>,
@@ -116,7 +122,7 @@ pub async fn serve_stream<S: Service>(
     ended(served.map_err(ConnectionError::from));
 }
 
-/// What a connection does once it is secure, until its end.
+/// What a connection does after its TLS handshake, until its end.
 type Spoken<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 struct Serving<S> {
@@ -132,8 +138,8 @@ struct Serving<S> {
 }
 
 impl<S: Service> Serving<S> {
-    /// Accepts for ever. Those for whom there is no [seat](Connections::take) are closed at once: who waits in a backlog
-    /// does not know it.
+    /// Accepts connections for ever. One for which there is no [seat](Connections::take) is closed at once: a
+    /// client that waits in the backlog would not know why.
     async fn accept_all(self, listener: TcpListener) {
         let serving = Arc::new(self);
         let (first, last) = limits::ACCEPT_PAUSE;
@@ -163,10 +169,12 @@ impl<S: Service> Serving<S> {
 
     async fn connection(&self, stream: TcpStream, seat: ConnectionSlot) {
         let connection = seat.connection();
-        // Boxed: what each step takes is given back when it is over, however long the connection lives.
+        // Each step is boxed, so that its memory is given back when it is over, however long the connection
+        // lives.
         if let Some(Some(mut spoken)) = connection.carry(Box::pin(self.begin(stream, connection))).await {
             let spoken = std::future::poll_fn(|cx| {
-                // Thousands of others may have been polled since.
+                // Thousands of other tasks may have been polled since: the memory is no longer in the CPU's
+                // cache.
                 forebay_rt::prefetch(&*spoken);
                 spoken.as_mut().poll(cx)
             });
@@ -174,7 +182,8 @@ impl<S: Service> Serving<S> {
         }
     }
 
-    /// Everything until requests come; then what the connection does until its end. `None` when it is over.
+    /// Does everything that comes before the first request. Returns what the connection does until its end,
+    /// or `None` when it has ended already.
     async fn begin<'s>(&'s self, stream: TcpStream, connection: &'s Arc<Connection>) -> Option<Spoken<'s>> {
         let wire = match SocketStream::new(stream, self.clock.clone()) {
             Ok(wire) => wire.at(connection.clone()),
@@ -199,7 +208,7 @@ impl<S: Service> Serving<S> {
             .ok()
     }
 
-    /// The handshake; then what the connection does until its end.
+    /// Does the TLS handshake. Returns what the connection does until its end.
     async fn secure<'s>(
         &'s self,
         wire: SocketStream,
@@ -223,17 +232,26 @@ impl<S: Service> Serving<S> {
         let shown = Box::new(Rechecked { service: self.service.clone(), peer: peer.clone() });
         let is_http2 = session.alpn_protocol() == Some(b"h2");
         connection.writes_to(&socket);
-        let (service, own) = (self.service.clone(), connection.clone());
-        // Boxed, because it is large, and over HTTP/2 its connection would be kept for as long as the stream lives.
+        let (service, own, drain) = (self.service.clone(), connection.clone(), self.drain.clone());
+        // Boxed, because it is large, and over HTTP/2 its connection would be kept for as long as the stream
+        // lives.
         let answer = move |request: Request<Incoming>, channel: ResponseChannel| -> Answering<S::Body> {
             let (service, peer, connection) = (service.clone(), peer.clone(), own.clone());
-            // Over HTTP/2 a stream has one of its own, and lives longer.
+            let drain = drain.clone();
+            // Over HTTP/2 the stream counts as the open request, because it lives longer.
             let open = (!is_http2).then(|| connection.begin_request());
             Box::pin(async move {
                 let exchange = Exchange { peer: &*peer, connection: &connection, channel: channel.clone() };
-                let reply = service.answer(request, exchange).await;
+                let mut reply = service.answer(request, exchange).await;
                 channel.act_on(&reply);
                 drop(open);
+                // A request that is answered now may have been refused: the next one is for another server.
+                if drain.is_draining() {
+                    connection.tell_to_go(GoesFor::Shutdown);
+                }
+                if !is_http2 && connection.is_going() {
+                    reply.says_close();
+                }
                 reply
             })
         };
@@ -281,9 +299,10 @@ impl<S: Service> Serving<S> {
         }
     }
 
-    /// Speaks HTTP/2 until the client is done, or is asked to be: as nothing was asked for long, or as the server leaves. Then
-    /// what has begun may end, when the server leaves for as long as it waits. It is boxed, because it is large and would be
-    /// moved from one future into the next.
+    /// Speaks HTTP/2 until the client is done, or is told to go, by a GOAWAY: because it was idle for long,
+    /// because it is to go to another server, or because this one shuts down. Requests in flight may finish
+    /// then; on shutdown for as long as the server waits. `carried` is boxed, because it is large and would
+    /// be moved from one future into the next.
     async fn until_drained<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut carried: Pin<Box<C>>,
@@ -292,8 +311,7 @@ impl<S: Service> Serving<S> {
     ) -> hyper::Result<()> {
         tokio::select! {
             ended = carried.as_mut() => return ended,
-            () = self.drain.draining() => {}
-            () = connection.asked_to_end() => {}
+            () = connection.going().raised() => {}
         }
         finish(carried.as_mut());
         tokio::select! {
@@ -307,7 +325,7 @@ impl<S: Service> Serving<S> {
     }
 }
 
-/// Who a connection's client is, looked at again.
+/// Looks again at who a connection's client is, before something is read.
 struct Rechecked<S: Service> {
     service: Arc<S>,
     peer: Arc<S::Peer>,

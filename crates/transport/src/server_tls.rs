@@ -1,9 +1,9 @@
-//! TLS of a server: what is shown to clients, and how it is spoken.
+//! TLS of a server: the certificate that is shown to clients, and the settings of rustls.
 //!
-//! In: PEM, and who judges clients' certificates. Out: rustls's configuration for whoever comes now. Both may be replaced while
-//! the server runs. Never: judges a certificate.
+//! In: PEM, and a verifier of clients' certificates. Both may be replaced while the server runs. Out:
+//! rustls's configuration for the next connection. Never: judges a certificate.
 //!
-//! Owner of what changes: the one lock in here, which only those take who change it.
+//! Owner of what changes: one lock, which only those who change it take.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,12 +40,13 @@ pub enum Http2 {
     Disabled,
 }
 
-/// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then gets the new.
+/// The certificate that is shown to clients, and whether they are asked for one. Both may change while the
+/// server runs, for connections that are accepted afterwards.
 pub struct ServerTls {
     provider: Arc<CryptoProvider>,
     versions: &'static [&'static SupportedProtocolVersion],
     http2: Http2,
-    // What the configuration that is current was made of.
+    // What the current configuration was made of.
     parts: Mutex<Parts>,
     current: ArcSwap<ServerConfig>,
 }
@@ -53,15 +54,15 @@ pub struct ServerTls {
 #[derive(Clone)]
 struct Parts {
     certified: Arc<CertifiedKey>,
-    // If clients are asked for certificates.
+    // `None` where clients are not asked for certificates.
     clients: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl ServerTls {
-    /// What is shown at first.
+    /// The configuration to begin with.
     ///
     /// - `cert_chain`, `key`: PEM.
-    /// - `clients`: who judges their certificates in handshakes; without it none are asked for.
+    /// - `clients`: the verifier of clients' certificates; without it clients are not asked for any.
     ///
     /// # Errors
     /// [`TlsError`].
@@ -87,21 +88,21 @@ impl ServerTls {
     /// Shows another certificate, with its chain and key in PEM, from now on.
     ///
     /// # Errors
-    /// [`TlsError`]; what was shown is shown still.
+    /// [`TlsError`]; the old certificate stays.
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
         let certified = Arc::new(certified(&self.provider, cert_chain, key)?);
         self.change(|parts| parts.certified = certified)
     }
 
-    /// Asks clients for certificates, from now on, and has them judged.
+    /// Asks clients for certificates from now on, and has `clients` judge them.
     ///
     /// # Errors
-    /// [`TlsError`]; they are judged as they were.
+    /// [`TlsError`]; clients are asked and judged as before.
     pub fn ask_for(&self, clients: Arc<dyn ClientCertVerifier>) -> Result<(), TlsError> {
         self.change(|parts| parts.clients = Some(clients))
     }
 
-    /// The algorithms of signatures that are believed.
+    /// The signature algorithms that are accepted.
     pub fn algorithms(&self) -> WebPkiSupportedAlgorithms {
         self.provider.signature_verification_algorithms
     }
@@ -138,8 +139,9 @@ fn config(
     };
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     config.ignore_client_order = true;
-    // Nothing of a client is kept once its connection is over: a session that may be resumed has its certificates, in each of
-    // two tickets. Go's clients resume none, and another client's full handshake costs us one signature with P-256.
+    // Nothing of a client is kept once its connection is over: a session that may be resumed has its
+    // certificates, in each of two tickets. Go's clients resume none, and another client's full handshake
+    // costs us one signature with P-256.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = match http2 {
@@ -149,8 +151,8 @@ fn config(
     Ok(Arc::new(config))
 }
 
-/// What a server that sends much wants first: AES has its own instructions on both sides, and fewer rounds with the short
-/// key. Go's servers choose likewise.
+/// AES-128 is preferred: CPUs have instructions for AES, and the short key needs fewer rounds. Go's servers
+/// choose likewise.
 fn cost(suite: CipherSuite) -> u8 {
     match suite.as_str() {
         Some(name) if name.contains("AES_128_GCM") => 0,
@@ -159,8 +161,9 @@ fn cost(suite: CipherSuite) -> u8 {
     }
 }
 
-/// The configuration for a client that said hello with `suites`, best first: as `ours` has it, who chooses by itself, or
-/// as the client does, if what it wants most is ChaCha20. It has no instructions for AES then.
+/// The configuration for a client whose hello lists `suites`, its favourite first. It is `ours`, by which the
+/// server's order counts; but a client that lists ChaCha20 first has no instructions for AES, and gets its
+/// own order.
 pub fn for_client(ours: &Arc<ServerConfig>, suites: &[CipherSuite]) -> Arc<ServerConfig> {
     let known = |suite: &&CipherSuite| {
         let provided = &ours.crypto_provider().cipher_suites;

@@ -1,7 +1,7 @@
-//! What this crate is told by who uses it: who answers requests, and what an answer's body is.
+//! What a user of this crate implements: who answers requests, and what an answer's body is.
 //!
-//! In: requests, and what connections have shown. Out: [replies](Reply). How these are sent is not told: it is known here
-//! alone.
+//! In: requests, and the certificates that clients have shown. Out: [replies](Reply). How these are sent is
+//! this crate's own matter.
 
 use std::error::Error;
 use std::future::Future;
@@ -20,17 +20,18 @@ use rustls::pki_types::CertificateDer;
 use crate::limits::STALL_WAIT;
 use crate::reply::{Exchange, Reply};
 
-/// What answers the requests of a server.
+/// Answers the requests of a server.
 pub trait Service: Send + Sync + 'static {
-    /// What is known of a client by what its connection has shown.
+    /// What is known of a client by the certificates that it has shown.
     type Peer: Send + Sync + 'static;
     type Body: ReplyBody;
 
-    /// What is known of a client that has shown these certificates. The handshake has proved that it has their key, and nothing
-    /// else unless the [configuration](crate::ServerTls) says so.
+    /// What is known of a client that has shown these certificates. The handshake has proved that it has
+    /// their key. It has proved nothing else, unless the [configuration](crate::ServerTls) has the
+    /// certificates judged.
     fn peer(&self, certificates: &[CertificateDer<'_>]) -> Self::Peer;
 
-    /// Looks again at who the client is, before more is read of what it says.
+    /// Looks again at who the client is, before more of its requests is read.
     fn recheck(&self, _peer: &Self::Peer, _certificates: Option<&[CertificateDer<'_>]>) {}
 
     /// Answers a request.
@@ -40,7 +41,8 @@ pub trait Service: Send + Sync + 'static {
         exchange: Exchange<'_, Self::Peer>,
     ) -> impl Future<Output = Reply<Self::Body>> + Send;
 
-    /// The answer to a request over HTTP/1.1 whose head does not mean the same to everybody. The connection ends behind it.
+    /// The answer to a request over HTTP/1.1 whose head is refused because it is ambiguous. The connection
+    /// ends with it.
     fn refusal(&self, status: StatusCode, why: &'static str) -> Response<Self::Body> {
         let mut response = Response::new(Self::Body::whole(Bytes::from_static(why.as_bytes())));
         *response.status_mut() = status;
@@ -49,8 +51,9 @@ pub trait Service: Send + Sync + 'static {
         response
     }
 
-    /// How long a [small answer](Reply::Whole) over HTTP/2 waits for a reader that is [known](crate::Connection::is_known);
-    /// `None`: not at all. A stranger's does not.
+    /// How long a [small answer](Reply::Whole) over HTTP/2 waits for a reader whose client is
+    /// [authenticated](crate::Connection::is_known); `None` is not at all. The answer to a stranger never
+    /// waits.
     fn wait_for_reader(&self) -> Option<ReaderWait> {
         Some(ReaderWait { span: STALL_WAIT, held: Box::new(()) })
     }
@@ -62,15 +65,15 @@ pub struct ReaderWait {
     pub held: Box<dyn Send>,
 }
 
-/// An answer's body. One that is no [watch](Reply::Watch) is a body as any other.
+/// An answer's body. The methods besides [`Body`]'s matter to a [watch](Reply::Watch) alone.
 pub trait ReplyBody:
     Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static
 {
     /// A body whose bytes are all there.
     fn whole(bytes: Bytes) -> Self;
 
-    /// The piece that is next. It does not count as being on its way, unless it does not go at once: see
-    /// [`ReplyBody::carry`].
+    /// The next piece of a watch. It is not counted as in flight; a piece that cannot be sent at once is
+    /// counted by [`ReplyBody::carry`].
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         loop {
             match ready!(Pin::new(&mut *self).poll_frame(cx)) {
@@ -85,25 +88,27 @@ pub trait ReplyBody:
         }
     }
 
-    /// `piece`, counted as on its way until it is dropped.
+    /// `piece`, counted as in flight until it is dropped.
     fn carry(&self, piece: Bytes) -> Bytes {
         piece
     }
 
-    /// Whether it has more as soon as what was given has [passed](crate::ResponseChannel::poll_passed).
+    /// Whether the next piece comes as soon as the earlier ones were
+    /// [sent](crate::ResponseChannel::poll_passed).
     fn waits_to_pass(&self) -> bool {
         false
     }
 
-    /// Asks for its memory, which is about to be needed.
+    /// Has the CPU fetch the memory that is about to be needed.
     fn prefetch(&self) {}
 
-    /// The next bytes of an [upgrade](Reply::Upgrade): [messages](crate::websocket::push_message), or a part of one.
+    /// The next bytes of an [upgrade](Reply::Upgrade): [messages](crate::websocket::push_message), or a part
+    /// of one.
     fn poll_message(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         Poll::Ready(None)
     }
 
-    /// Whether what was given last goes on: nothing else can be said in between.
+    /// Whether the last piece was part of a message that goes on: no other message may come in between.
     fn is_in_message(&self) -> bool {
         false
     }

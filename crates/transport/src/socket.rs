@@ -1,10 +1,11 @@
-//! A connection's socket: what waits in it is bounded, who is gone is noticed, and how far a client has read is known.
+//! A connection's socket, which bounds what waits in it, notices a client that is gone, and knows how far a
+//! client has read.
 //!
-//! In: an accepted socket. Out: [`SocketStream`], which TLS reads and writes; and [`Socket`], the same for whoever has to know
-//! how the reading goes. Never: knows what the bytes mean.
+//! In: an accepted socket. Out: [`SocketStream`], which TLS reads and writes; and [`Socket`], which tells
+//! others how far the client has read. Never: knows what the bytes mean.
 //!
-//! Owner: `SocketStream` belongs to the connection's task. What others look at are single values, and no two of them have to
-//! agree.
+//! Owner: `SocketStream` belongs to the connection's task. Others read single atomic values of [`Socket`],
+//! and no two of them have to agree.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -37,37 +38,39 @@ pub struct SocketStream {
     connection: Arc<Connection>,
 }
 
-/// A socket, seen by everybody who is concerned with its client.
+/// The part of a socket that other tasks may look at.
 pub struct Socket {
     tcp: TcpStream,
     peer: SocketAddr,
     clock: Clock,
     accepted_at: Instant,
-    /// Milliseconds from then until the kernel last took something.
+    /// When the kernel last took something, in milliseconds since `began`.
     wrote_ms: AtomicU64,
-    /// The client acknowledged everything that was written, as far as anybody looked.
+    /// The client had acknowledged everything when [`Socket::acknowledged`] was last called, and nothing was
+    /// written since.
     acknowledged: AtomicBool,
-    /// Something was sealed since the kernel had everything.
+    /// TLS has sealed something that the kernel does not have yet.
     unsent: AtomicBool,
-    /// Something was handed on that the kernel does not have yet.
+    /// The channel was given something that the kernel does not have yet.
     pending: AtomicBool,
-    /// Waits for the end of that.
+    /// The task to wake once the kernel has it.
     waiting: AtomicWaker,
-    /// What it carries may wait for its reader for as long as that likes.
+    /// The answer on this socket may wait for its reader for as long as the client likes.
     patient: AtomicBool,
-    /// Of the answer that it carries; then it is dropped by a reset instead of an orderly end.
+    /// Breaks off the answer on this socket; the socket is closed by a reset then, not by an orderly end.
     abort: Abort,
 }
 
-/// What the kernel does with a connection.
+/// What the kernel does with the bytes that were written to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendState {
-    /// All that was written was acknowledged.
+    /// Nothing: all that was written was acknowledged.
     Nothing,
     Sending,
-    /// Sends again what was not acknowledged, for this many times so far.
+    /// It retransmits what was not acknowledged; this many times so far.
     Retransmitting(u8),
-    /// Has something for a client without room, and asks whether it has; this many questions were not answered.
+    /// The client's receive window is full, and the kernel probes it; this many probes in a row were not
+    /// answered.
     Probing(u8),
 }
 
@@ -113,7 +116,7 @@ impl SocketStream {
         SocketStream { connection, ..self }
     }
 
-    /// What was written is not with the kernel yet.
+    /// Something was written that the kernel does not have yet.
     pub fn lags(&self) {
         self.connection.holds_much();
     }
@@ -122,12 +125,13 @@ impl SocketStream {
         &self.socket
     }
 
-    /// The handshake is over: its client may say as much as it likes.
+    /// The TLS handshake is over: from now on it does not limit how much the client may send.
     pub fn is_secure(&mut self) {
         self.handshake_left = None;
     }
 
-    /// Pays for what was read from the budget of the task that reads: so much and others have their turn.
+    /// Charges bytes that were read to the task's budget of tokio, so that other tasks have their turn after
+    /// some of them.
     fn poll_pay(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.unpaid >= limits::READ_UNIT_BYTES {
             ready!(pin!(coop::consume_budget()).poll(cx));
@@ -137,12 +141,12 @@ impl SocketStream {
     }
 }
 
-/// Options that only make things better: without one of them the connection works all the same.
+/// Sets options that the connection also works without: an error is only noted.
 ///
 /// - `is_near`: the client is on this machine.
 fn set_options(tcp: &TcpStream, is_near: bool) {
     let socket = SockRef::from(tcp);
-    // Small answers and events are not to wait for each other.
+    // A small answer or event is sent at once, and does not wait for the acknowledgement of an earlier one.
     note("TCP_NODELAY", socket.set_tcp_nodelay(true));
     let keepalive = TcpKeepalive::new()
         .with_time(limits::KEEPALIVE_IDLE)
@@ -153,7 +157,8 @@ fn set_options(tcp: &TcpStream, is_near: bool) {
     {
         note("TCP_NOTSENT_LOWAT", socket.set_tcp_notsent_lowat(limits::UNSENT_BYTES));
         if is_near {
-            // There is nothing to be congested: what the machine has for networks only costs time.
+            // Within one machine there is no congestion: the machine's congestion control would only cost
+            // time.
             note("TCP_CONGESTION", socket.set_tcp_congestion(b"reno"));
         }
         note("TCP_RTO_MAX_MS", socket_options::set_rto_max(tcp, limits::ASK_PAUSE_MAX));
@@ -167,7 +172,7 @@ fn note(option: &str, set: io::Result<()>) {
 }
 
 impl Socket {
-    /// The client's end.
+    /// The client's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
@@ -177,7 +182,7 @@ impl Socket {
         self.accepted_at + Duration::from_millis(self.wrote_ms.load(Ordering::Relaxed))
     }
 
-    /// Whether something was written of which it is not known that the client has it.
+    /// Whether something was written that may not be acknowledged yet.
     pub fn is_unacknowledged(&self) -> bool {
         !self.acknowledged.load(Ordering::Relaxed)
     }
@@ -185,7 +190,7 @@ impl Socket {
     /// What the kernel does with what was written.
     ///
     /// # Errors
-    /// It does not say.
+    /// The kernel does not tell.
     pub fn send_state(&self) -> io::Result<SendState> {
         #[cfg(target_os = "linux")]
         return socket_options::tcp_info(&self.tcp).map(|info| SendState::of(&info));
@@ -193,17 +198,17 @@ impl Socket {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The client has everything.
+    /// Notes that the client has acknowledged everything.
     pub fn acknowledged(&self) {
         self.acknowledged.store(true, Ordering::Relaxed);
     }
 
-    /// Takes that back: not all that was written is acknowledged.
+    /// Notes that not everything is acknowledged after all.
     pub fn unacknowledged(&self) {
         self.acknowledged.store(false, Ordering::Relaxed);
     }
 
-    /// Something was sealed that is to be written.
+    /// Notes that TLS has sealed something that is to be written.
     pub fn sealed(&self) {
         self.unsent.store(true, Ordering::Relaxed);
     }
@@ -213,17 +218,17 @@ impl Socket {
         !self.unsent.load(Ordering::Relaxed)
     }
 
-    /// From now on what it carries may wait for its reader, or may not.
+    /// Sets whether the answer on this socket may wait for its reader for as long as the client likes.
     pub fn set_patient(&self, patient: bool) {
         self.patient.store(patient, Ordering::Relaxed);
     }
 
-    /// Whether it may.
+    /// What [`Socket::set_patient`] has set.
     pub fn is_patient(&self) -> bool {
         self.patient.load(Ordering::Relaxed)
     }
 
-    /// Something is on its way that has to pass here.
+    /// Notes that the channel was given something that has to reach the kernel.
     pub fn expect(&self) {
         self.pending.store(true, Ordering::Release);
     }
@@ -239,21 +244,22 @@ impl Socket {
             return Poll::Ready(());
         }
         self.waiting.register(cx.waker());
-        // It may have been flushed between the look and the wait.
+        // Once more: it may have been flushed before the waker was registered.
         if self.is_flushed() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Ready when there is something to be read, or the client's end.
+    /// Ready when there is something to read, or the client has closed its side.
     pub fn poll_heard(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tcp.poll_read_ready(cx)
     }
 
-    /// Lets the kernel keep so many bytes for the client at most; what it has already stays.
+    /// Sets how many bytes the kernel buffers for the client at most. What it has already stays.
     pub fn set_send_buffer(&self, bytes: usize) {
         note("SO_SNDBUF", SockRef::from(&self.tcp).set_send_buffer_size(bytes));
     }
 
-    /// How long the kernel waits for a client that acknowledges nothing; `None`: as long as it likes.
+    /// Sets how long the kernel waits for a client that acknowledges nothing; `None` is the kernel's own
+    /// choice.
     pub fn set_patience(&self, span: Option<Duration>) {
         #[cfg(target_os = "linux")]
         note("TCP_USER_TIMEOUT", SockRef::from(&self.tcp).set_tcp_user_timeout(span));
@@ -261,7 +267,7 @@ impl Socket {
         let _ = span;
     }
 
-    /// Breaks off what it carries: it ends by a reset.
+    /// What breaks off the answer on this socket, which ends by a reset then.
     pub fn on_abort(&self) -> &Abort {
         &self.abort
     }
@@ -351,7 +357,8 @@ impl AsyncWrite for SocketStream {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match bufs {
-            // An event is one record, most of the time: the kernel does less for one buffer.
+            // Most of the time an event is one record, and one buffer costs the kernel less than a list of
+            // them.
             [one] => self.socket.poll_write(cx, |tcp| tcp.try_write(one)),
             _ => self.socket.poll_write(cx, |tcp| tcp.try_write_vectored(bufs)),
         }
@@ -361,7 +368,7 @@ impl AsyncWrite for SocketStream {
         true
     }
 
-    /// Whoever flushes has written all before that, down to here.
+    /// Whoever flushes has written everything before, so the kernel has all of it once this is done.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.socket.flushed();
         Poll::Ready(Ok(()))
@@ -403,7 +410,8 @@ mod tests {
         assert_eq!(socket.tcp_notsent_lowat().expect("TCP_NOTSENT_LOWAT"), limits::UNSENT_BYTES);
         wire.socket().set_send_buffer(limits::WATCH_SEND_BYTES);
         assert!(socket.send_buffer_size().expect("SO_SNDBUF") <= 32 << 10);
-        // Unless it is known that nothing is acknowledged, the kernel may take its time: it counts parked readers, too.
+        // Unless it is known that nothing is acknowledged, the kernel may take its time: it counts parked
+        // readers, too.
         assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), None);
         wire.socket().set_patience(Some(limits::DEAD_PEER_WAIT));
         assert_eq!(socket.tcp_user_timeout().expect("TCP_USER_TIMEOUT"), Some(limits::DEAD_PEER_WAIT));
@@ -418,7 +426,8 @@ mod tests {
         // As it is for whoever asks for nothing.
         let usual = congestion(&client);
         let asked = std::net::UdpSocket::bind("0.0.0.0:0").expect("a port");
-        // Nothing is sent; it says which of its addresses the machine would use. One without a network has none.
+        // Nothing is sent; it says which of its addresses the machine would use. One without a network has
+        // none.
         if asked.connect("192.0.2.1:9").is_ok() {
             let own = asked.local_addr().expect("an address").ip();
             let (wire, _client) = pair_on((own, 0)).await;

@@ -1,6 +1,6 @@
 //! The socket options that Linux has and socket2 does not know.
 //!
-//! In: a socket. Out: the option set or read, or why not. Never: decides what it is to be.
+//! In: a socket. Out: the option is set, or its value; or why not. Never: decides on a value.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -22,15 +22,15 @@ struct Info;
 
 nix::getsockopt_impl!(Info, libc::IPPROTO_TCP, libc::TCP_INFO, TcpInfo, GetStruct<TcpInfo>);
 
-/// What the kernel tells of a connection: the beginning of `struct tcp_info`, as it has been since Linux 4.6. A kernel that
-/// tells less is not one that this runs on.
+/// What the kernel tells of a connection: the beginning of `struct tcp_info`, as it has been since Linux 4.6.
+/// A kernel that tells less is not one that this runs on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     _state: [u8; 2],
-    /// How often in a row the oldest segment was sent again.
+    /// How many times in a row the oldest segment was retransmitted.
     pub retransmits: u8,
-    /// Questions in a row that were not answered.
+    /// Probes in a row that were not answered.
     pub probes: u8,
     _options: [u8; 4],
     _intervals_and_sizes: [u32; 4],
@@ -44,7 +44,7 @@ pub struct TcpInfo {
     _min_rtt: u32,
 }
 
-/// How far what was written over a connection is.
+/// How far the kernel has come with the bytes that were written to a connection.
 ///
 /// # Errors
 /// As the kernel says.
@@ -52,7 +52,7 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     Info.get(socket).map_err(io::Error::from)
 }
 
-/// Longest pause before the kernel sends something again, or asks again whether a full client has room.
+/// Sets the longest pause before the kernel retransmits, or probes a full receive window again.
 ///
 /// # Errors
 /// Kernels before 6.15 do not have it, and let the pauses grow to two minutes.

@@ -1,8 +1,9 @@
-//! The answers that are being read, and what becomes of those that nobody reads on.
+//! The answers that are being read, and the end of those whose readers have stopped.
 //!
-//! In: answers that hold something for as long as their readers read. Out: those whose readers take nothing for
-//! [`STALL_WAIT`], or that there is no memory for, are let go of, and reset, never ended as if they were whole. Each says by
-//! itself whether it waits on.
+//! In: answers that hold memory until they are read. Out: answers whose readers take nothing for
+//! [`STALL_WAIT`], or for which there is no memory, give it back and are broken off by a reset, never ended
+//! as if they were complete. Each answer decides by itself whether it may go on to wait. Never: knows what an
+//! answer says.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,20 +16,20 @@ use crate::limits::{STALL_PERIOD, STALL_WAIT};
 #[derive(Clone)]
 pub struct StalledReaders {
     pub(crate) clock: Clock,
-    // One entry an answer, oldest first; those of finished ones go when they are looked at.
+    // One entry an answer, oldest first; the entries of finished ones are dropped at the next look.
     pub(crate) all: Arc<Mutex<Vec<Begun>>>,
-    // Counts readers whose answers were cut.
+    // Counts the answers that were broken off.
     let_go: Arc<LetGo>,
 }
 
-/// How many answers were let go of since the start, and why.
+/// How many answers were broken off since the start, by reason.
 #[derive(Debug, Default)]
 struct LetGo {
     stalled: AtomicU64,
     short_of_memory: AtomicU64,
 }
 
-/// What is to be told of the answers that are being read.
+/// Figures about the answers that are being read, and counts of those that were broken off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaderTotals {
     pub open: usize,
@@ -43,11 +44,12 @@ type Begun = (Instant, Weak<dyn Stalls>);
 
 /// An answer that may stall.
 pub trait Stalls: Send + Sync {
-    /// Lets go of what it holds and breaks off, if its client has taken nothing since `since` and it is not to wait on.
+    /// Gives back what the answer holds and breaks it off, if its client has taken nothing since `since`, and
+    /// the answer does not choose to wait. Returns whether it did.
     fn let_go(&self, since: Instant, why: LetGoFor) -> bool;
 }
 
-/// LetGoFor an answer is to be let go of.
+/// Why an answer is broken off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LetGoFor {
     Stalled,
@@ -65,7 +67,7 @@ impl StalledReaders {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).push((self.clock.now(), answer));
     }
 
-    /// Ends what has stalled, for ever.
+    /// Breaks off answers that have stalled, for ever.
     pub async fn end_them(self) {
         loop {
             self.clock.sleep(STALL_PERIOD).await;
@@ -73,8 +75,8 @@ impl StalledReaders {
         }
     }
 
-    /// Ends answers whose readers have taken nothing for `wait`, at most `max` of them, those that were begun first. How
-    /// many there were.
+    /// Breaks off at most `max` answers whose readers have taken nothing for `wait`, those first that were
+    /// begun first. Returns how many it were.
     pub fn let_go_of(&self, wait: Duration, max: usize) -> usize {
         let Some(since) = self.clock.now().checked_sub(wait) else { return 0 };
         let stalled = |(_, answer): &&(Instant, Arc<dyn Stalls>)| answer.let_go(since, LetGoFor::Stalled);
@@ -83,8 +85,8 @@ impl StalledReaders {
         count
     }
 
-    /// Ends some of the answers, at least one in eight of those that were begun `age` ago or before, however their readers
-    /// get on: those that were begun first.
+    /// Breaks off one in eight of the answers that are at least `age` old, those that were begun first, even
+    /// if their readers read. Returns how many it were.
     pub fn let_go_of_oldest(&self, age: Duration) -> usize {
         let now = self.clock.now();
         let mut open = self.open();
@@ -96,7 +98,7 @@ impl StalledReaders {
         count
     }
 
-    /// What there is, and what became of others.
+    /// The figures as they are now.
     pub fn totals(&self) -> ReaderTotals {
         let (open, now) = (self.open(), self.clock.now());
         ReaderTotals {
@@ -117,7 +119,7 @@ impl StalledReaders {
             open.extend(answer.map(|answer| (*begun, answer)));
             is_open
         });
-        // Of thousands of writes a second the answers of some seconds were here.
+        // After thousands of short answers a second, much of the capacity would stay unused.
         if all.len() * 4 < all.capacity() {
             let room = all.len() * 2;
             all.shrink_to(room);

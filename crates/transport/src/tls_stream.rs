@@ -1,12 +1,14 @@
-//! A connection once its TLS handshake is over: what is written is sealed at once, and goes to the socket many records at
-//! a time.
+//! A connection after its TLS handshake: what is written is sealed at once, and goes to the socket many
+//! records at a time.
 //!
-//! In: plain bytes, from HTTP. Out: records. HTTP/2 flushes behind every frame of 16 KiB, and each flush would be a system
-//! call of its own: so its flushes are left to [`Flusher`], which the connection's task asks when it has nothing more to
-//! write. Never: keeps more than [`TLS_BUFFER_BYTES`](crate::limits::TLS_BUFFER_BYTES) of records; a writer that is faster
-//! waits.
+//! In: plain bytes, from HTTP. Out: records. Never: keeps more than
+//! [`TLS_BUFFER_BYTES`](crate::limits::TLS_BUFFER_BYTES) of records; a faster writer waits.
 //!
-//! Owner: the connection's task. Of HTTP/2 it has two halves, whose lock is for the compiler and never waited for.
+//! hyper's HTTP/2 flushes after every frame of 16 KiB, and each flush would be a system call. So its flushes
+//! do nothing, and the connection's task flushes through [`Flusher`] once it has nothing more to write.
+//!
+//! Owner: the connection's task. HTTP/2 has the stream in two handles; both are used by that task, so nobody
+//! ever waits for the lock between them.
 
 use std::io::{self, IoSlice, Write};
 use std::pin::Pin;
@@ -22,7 +24,7 @@ use tokio_rustls::server;
 use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
 use crate::socket::{Socket, SocketStream};
 
-/// Who looks at what a client has shown before something of it is read.
+/// Is called with the client's certificates before something is read from the client.
 pub trait BeforeRead: Send + Sync {
     fn look(&self, certificates: Option<&[CertificateDer<'_>]>);
 }
@@ -30,9 +32,9 @@ pub trait BeforeRead: Send + Sync {
 /// What HTTP/1.1 reads and writes. Boxed, because it is moved from one future into the next.
 pub struct TlsConnection {
     session: Box<Session>,
-    // Read already, and not by who reads next. AHEAD_BYTES_MAX at most, and one read.
+    // Bytes that were read ahead, and are returned by the next reads. At most AHEAD_BYTES_MAX and one read.
     ahead: BytesMut,
-    // More was read ahead than is kept: from there on nothing is read.
+    // More was read ahead than may be kept: nothing is read any more.
     is_deaf: bool,
 }
 
@@ -47,11 +49,11 @@ pub struct Flusher(Arc<Mutex<Session>>);
 
 struct Session {
     tls: server::TlsStream<SocketStream>,
-    // Who looks at what was shown, which the session alone keeps.
+    // Is called before a read with the client's certificates, which only the TLS session has.
     before_read: Option<Box<dyn BeforeRead>>,
-    // Plain bytes that were sealed since the socket had everything.
+    // Plain bytes that were sealed since the socket last had everything.
     gathered: usize,
-    // Plain bytes that were read by who speaks.
+    // Plain bytes that were read so far.
     heard: usize,
 }
 
@@ -66,7 +68,7 @@ impl TlsConnection {
         self
     }
 
-    /// Its socket, which says whether everything [was sent](Socket::is_sent).
+    /// The socket, which knows whether everything [was sent](Socket::is_sent).
     pub fn socket(&self) -> &Arc<Socket> {
         self.session.tls.get_ref().0.socket()
     }
@@ -77,8 +79,9 @@ impl TlsConnection {
         forebay_rt::prefetch(&**self.socket());
     }
 
-    /// Puts back what was read by who reads no more: it comes first. Of more than [`AHEAD_BYTES_MAX`] nothing is kept: to
-    /// who reads next it is as if the client had said nothing more.
+    /// Puts back bytes that hyper has read and not used: the next read returns them first. Where they are
+    /// more than [`AHEAD_BYTES_MAX`] none are kept, and for the next reader it is as if the client had closed
+    /// its side.
     pub fn unread(&mut self, bytes: &[u8]) {
         self.is_deaf = bytes.len() > AHEAD_BYTES_MAX;
         if !self.is_deaf {
@@ -86,7 +89,7 @@ impl TlsConnection {
         }
     }
 
-    /// Takes some of `bufs`, as much as there is room for.
+    /// Writes as much of `bufs` as there is room for.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         self.session.poll_write(cx, bufs)
     }
@@ -96,8 +99,9 @@ impl TlsConnection {
         self.session.poll_flush(cx)
     }
 
-    /// Ready when the client will say nothing more; what it says until then is kept for who reads next, as long as that is no
-    /// more than [`AHEAD_BYTES_MAX`]. Then nothing more is read, and that it is gone shows itself when it is written to.
+    /// Ready when the client has closed its side. What it sends until then is kept for the next reader, up to
+    /// [`AHEAD_BYTES_MAX`]. Once there is more nothing is read any more, and a client that is gone is noticed
+    /// when something is written to it.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let tls = &mut self.session.tls;
         while !self.is_deaf && self.ahead.len() < AHEAD_BYTES_MAX {
@@ -125,26 +129,26 @@ impl BufferedTls {
         self
     }
 
-    /// A handle that tells how much was read, for a task that does not read itself.
+    /// A handle that tells how much was read, for a task that does not read.
     pub fn bytes_read(&self) -> BytesRead {
         BytesRead(self.0.clone())
     }
 
-    /// What flushes it.
+    /// The handle that flushes this stream.
     pub fn flusher(&self) -> Flusher {
         Flusher(self.0.clone())
     }
 }
 
 impl BytesRead {
-    /// Plain bytes so far.
+    /// Plain bytes that were read so far.
     pub fn bytes(&self) -> usize {
         lock(&self.0).heard
     }
 }
 
 impl Flusher {
-    /// Ready when the kernel has everything, or never will.
+    /// Ready when the kernel has everything, or the connection is broken.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         lock(&self.0).poll_flush(cx)
     }
@@ -227,7 +231,7 @@ fn send(
     }
 }
 
-/// A wire as rustls takes it.
+/// The socket as rustls wants it.
 struct SyncWriter<'a, 'b> {
     wire: &'a mut SocketStream,
     cx: &'a mut Context<'b>,

@@ -1,8 +1,10 @@
-//! WebSocket: who asks for it is granted it or not, and is sent messages then.
+//! WebSocket, as far as a server needs it that only sends.
 //!
-//! In: a request that asks for the upgrade, and messages. Out: the answer that grants or refuses it, and the session
-//! that follows on the connection. What the client sends is read and dropped, but for its pings and its goodbye. Framing
-//! is RFC 6455 without extensions: a server needs no more of it than stands here. Answers are those of Go's server.
+//! In: a request that asks for the upgrade, and messages. Out: the answer that grants or refuses it, and the
+//! session that follows on the connection. Never: keeps what a client sends; only pings and the close frame
+//! are answered.
+//!
+//! Framing is that of RFC 6455 without extensions. Answers are those of Go's server.
 //!
 //! Source: golang.org/x/net v0.49 `websocket`.
 
@@ -87,7 +89,8 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// What a client of another page says, and a client without a page does not.
+/// Whether the `Origin` header names an origin. Go's server refuses a request that has none, or an unreadable
+/// one.
 fn is_origin(origin: &str) -> bool {
     origin.starts_with('/') || origin.parse::<http::Uri>().is_ok_and(|uri| uri.scheme().is_some())
 }
@@ -122,12 +125,12 @@ pub fn push_message(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// The answer to a request that asks in a way that the connection cannot be had.
+/// The answer to a request that asks for WebSocket on a connection that cannot be upgraded.
 pub(crate) fn refused<B: ReplyBody>() -> Response<B> {
     refusal(StatusCode::BAD_REQUEST, "")
 }
 
-/// Sends messages until they end or the client does.
+/// Sends messages until there are no more, or the client closes.
 pub(crate) async fn serve(
     io: impl AsyncRead + AsyncWrite + Unpin,
     messages: &mut impl ReplyBody,
@@ -160,12 +163,12 @@ pub(crate) async fn serve(
     }
 }
 
-/// What sending and listening tell each other: the last ping that was not answered; earlier ones need no answer.
+/// What the two halves of a session share: the last ping that was not answered. Earlier ones need no answer.
 #[derive(Default)]
 struct Pings {
     last: Mutex<Option<Vec<u8>>>,
     bell: Notify,
-    // A message is being sent: nothing else can be said before its end.
+    // A message is being sent: no other frame may come before its end.
     in_message: AtomicBool,
 }
 
@@ -209,7 +212,8 @@ async fn send(
     }
 }
 
-/// Reads what the client says; the code to say goodbye with, if it is there to hear it.
+/// Reads the client's frames until it closes. Returns the code for our close frame, or `None` when the client
+/// is gone.
 async fn listen(from: &mut (impl AsyncRead + Unpin), pings: &Pings) -> Option<u16> {
     loop {
         let [first, second] = from.read_u16().await.ok()?.to_be_bytes();

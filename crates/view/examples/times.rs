@@ -1,7 +1,7 @@
 //! What it takes to look at an object, beside serde_json on the same bytes.
 //!
-//! In: nothing. Out: a table of nanoseconds a call, min/median/max of five runs, for pods of a common size, plain and at rest.
-//! Never: a judgement; docs/adr/0049 has it.
+//! In: nothing. Out: a table of nanoseconds a call, min/median/max of five runs, for pods of a common size,
+//! plain and at rest. Never: a judgement; docs/adr/0049 has it.
 //!
 //! `cargo run --release -p forebay-view --example times`
 

@@ -1,7 +1,8 @@
 //! One field of an object, found by its path.
 //!
-//! In: an object's bytes and a path. Out: the scalar at its end. One pass, whatever the path: of members with one name the last
-//! one counts, and it may come at the very end. Never: a tree; recurses; unescapes a string that is neither a name nor wanted.
+//! In: an object's bytes and a path. Out: the scalar at its end. One pass, whatever the path: of members with
+//! one name the last one counts, and it may come at the very end. Never: a tree; recurses; unescapes a string
+//! that is neither a name nor wanted.
 
 use std::borrow::Cow;
 use std::fmt;

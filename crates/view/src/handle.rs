@@ -1,7 +1,8 @@
 //! A handle to an object and what was decoded of it.
 //!
-//! In: an `Arc<Object>`. Out: the object as its type, decoded by whoever asks first and shared by the handle's clones; it goes with
-//! the last of them, and the object stays as small as it was. Never: changes the object.
+//! In: an `Arc<Object>`. Out: the object as its type, decoded by whoever asks first and shared by the
+//! handle's clones; it goes with the last of them, and the object stays as small as it was. Never: changes
+//! the object.
 
 use std::any::type_name;
 use std::fmt;
@@ -21,8 +22,8 @@ use crate::type_meta::{TypeMeta, is_whole};
 
 /// An object that may be read as a `K`. A clone shares what was decoded.
 ///
-/// `K` is any type that serde reads: one of k8s-openapi, `DynamicObject`, `PartialObjectMeta`, `serde_json::Value`, or a struct for
-/// a custom resource.
+/// `K` is any type that serde reads: one of k8s-openapi, `DynamicObject`, `PartialObjectMeta`,
+/// `serde_json::Value`, or a struct for a custom resource.
 pub struct Handle<K>(Arc<Inner<K>>);
 
 struct Inner<K> {
@@ -108,22 +109,25 @@ impl<K> Handle<K> {
         metadata.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
-    /// Whether no more than its metadata is held, and what there are indexes of: the informer may hold no more. [`Handle::metadata`]
-    /// works as always; [`Handle::typed`] does for a type that any object reads as, which gets what there is, of kind
-    /// `PartialObjectMetadata`, and is an error that says so for others.
+    /// Whether no more than its metadata is held, and what there are indexes of: the informer may hold no
+    /// more. [`Handle::metadata`] works as always; [`Handle::typed`] does for a type that any object reads
+    /// as, which gets what there is, of kind `PartialObjectMetadata`, and is an error that says so for
+    /// others.
     pub fn is_partial(&self) -> bool {
         let object = &self.0.object;
         // Nothing is both: it is told without reading it.
         !object.is_spilled() && object.try_body().is_ok_and(|body| is_partial(&body))
     }
 
-    /// The scalar at a path: `spec.nodeName`, `spec.containers[0].image`, `metadata.labels['a.b/c']`. `None` when nothing is
-    /// there, or null, an object or an array. Of members with one name the last one counts.
+    /// The scalar at a path: `spec.nodeName`, `spec.containers[0].image`, `metadata.labels['a.b/c']`. `None`
+    /// when nothing is there, or null, an object or an array. Of members with one name the last one counts.
     ///
-    /// Cost: the object's bytes are walked over once; no tree. Who asks often has a [`FieldPath`] and [`Handle::field_at`].
+    /// Cost: the object's bytes are walked over once; no tree. Who asks often has a [`FieldPath`] and
+    /// [`Handle::field_at`].
     ///
     /// # Errors
-    /// [`FieldError`] when it is no path, the object no JSON on the way, or no more than metadata is held of it, or its bytes are lost.
+    /// [`FieldError`] when it is no path, the object no JSON on the way, or no more than metadata is held of
+    /// it, or its bytes are lost.
     pub fn field(&self, path: &str) -> Result<Option<Scalar<'_>>, FieldError> {
         self.field_at(&path.parse()?)
     }
@@ -186,7 +190,8 @@ impl<K> Handle<K> {
 }
 
 impl<K: DeserializeOwned> Handle<K> {
-    /// The whole object, decoded the first time that one of the handle's clones is asked for it. Others who ask meanwhile wait.
+    /// The whole object, decoded the first time that one of the handle's clones is asked for it. Others who
+    /// ask meanwhile wait.
     ///
     /// # Errors
     /// [`DecodeError`] when it does not read as a `K`; then no clone of the handle tries it again.

@@ -1,7 +1,7 @@
 //! What the metadata of every object says.
 //!
-//! In: `metadata` as JSON. Out: [`Metadata`], with what most ask for. Of two members of one name the last one counts; null is
-//! nothing. Never: `managedFields`, which are passed over.
+//! In: `metadata` as JSON. Out: [`Metadata`], with what most ask for. Of two members of one name the last one
+//! counts; null is nothing. Never: `managedFields`, which are passed over.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Every kind of k8s-openapi with a golden file of Kubernetes, read through a handle and straight from the file.
+//! Every kind of k8s-openapi with a golden file of Kubernetes, read through a handle and straight from the
+//! file.
 //!
 //! In: golden files of `k8s.io/api`. Out: what handles say of each. Never: reads a file itself.
 

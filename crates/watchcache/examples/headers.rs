@@ -1,4 +1,5 @@
-//! What a cached pod costs besides its body: header, key, labels, fields, its place in the tree and in one field's index.
+//! What a cached pod costs besides its body: header, key, labels, fields, its place in the tree and in one
+//! field's index.
 //!
 //! `cargo run --release -p forebay-watchcache --example headers [pods]`
 

@@ -1,6 +1,7 @@
 //! What it costs to keep objects plain, in blocks, or as they are kept: ADR 29's table.
 //!
-//! `cargo run --release -p forebay-watchcache --example policies [pods]`; each policy in a process of its own.
+//! `cargo run --release -p forebay-watchcache --example policies [pods]`; each policy in a process of its
+//! own.
 
 mod pods;
 

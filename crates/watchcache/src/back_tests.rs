@@ -1,4 +1,5 @@
-//! A store that comes back at an older revision (kubernetes#107133): noticed, and everybody is told to list again, once.
+//! A store that comes back at an older revision (kubernetes#107133): noticed, and everybody is told to list
+//! again, once.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -28,7 +28,8 @@ use crate::resource::{History, Resource};
 use crate::snapshot::Snapshot;
 use crate::watcher::Watcher;
 
-/// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that changes.
+/// One resource's watch cache as its readers see it. Cheap to clone. The ingest task owns everything that
+/// changes.
 #[derive(Clone)]
 pub struct Cacher(Arc<Inner>);
 
@@ -37,14 +38,14 @@ struct Inner {
     clock: Clock,
     resource: Resource,
     published: watch::Receiver<Published>,
-    // What its task is told.
+    // What the ingest task is told to do.
     commands: Arc<Commands>,
     counters: Arc<Counters>,
     message_bytes: Arc<MessageBytes>,
     inflated: Arc<RecentBlocks>,
     stop: CancellationToken,
     recent: Arc<Recent>,
-    // The right to make a past state.
+    // Only the holder makes a past state.
     undoing: Semaphore,
     // Until when consistent reads fail at once.
     stale_until: Mutex<Option<Instant>>,
@@ -54,7 +55,7 @@ struct Inner {
 
 /// Why a read is not proved to be consistent.
 enum Unproved {
-    /// There was no time for it, or the store is not where the cache is.
+    /// The deadline passed first, or the store has gone back behind the cache.
     Late,
     Failed(ReadError),
 }
@@ -125,12 +126,12 @@ impl Cacher {
         }))
     }
 
-    /// Ends the cache: its watchers come to their end once they have read what is there.
+    /// Ends the cache. Its watchers end once they have read the events that are there.
     pub fn stop(&self) {
         self.0.stop.cancel();
     }
 
-    /// Whether it has ended: nothing new is coming, though what was there can still be read.
+    /// Whether the cache has ended: nothing new is coming, though its last state can still be read.
     pub fn is_stopped(&self) -> bool {
         self.0.stop.is_cancelled() || self.0.published.has_changed().is_err()
     }
@@ -151,12 +152,12 @@ impl Cacher {
         &self.0.clock
     }
 
-    /// Where the protobuf messages of its objects are counted.
+    /// The count of the bytes of its objects' protobuf messages.
     pub fn message_bytes(&self) -> &Arc<MessageBytes> {
         &self.0.message_bytes
     }
 
-    /// Lets go of what is kept only to be quicker.
+    /// Drops memory that is held only to be faster.
     pub fn relieve(&self, relief: Relief) {
         if relief.made {
             self.0.inflated.clear();
@@ -169,7 +170,8 @@ impl Cacher {
         }
     }
 
-    /// From now on the window may hold so many bytes; `None` is as many as it may hold at most. Whether it holds more now.
+    /// Sets how many bytes the window may hold from now on; `None` is its full limit. Returns whether it
+    /// holds more now.
     pub fn cap_window(&self, cap: Option<usize>) -> bool {
         let cap = cap.unwrap_or(usize::MAX);
         self.0.commands.cap_window(cap);
@@ -184,12 +186,12 @@ impl Cacher {
         }
     }
 
-    /// Past states that are kept for the next pages of LISTs. They share what has not changed since.
+    /// How many past states are kept for the next pages of LISTs. They share what has not changed since.
     pub fn recent_snapshots(&self) -> usize {
         self.0.recent.len()
     }
 
-    /// Narrow parts of the window that somebody reads, or did a moment ago.
+    /// How many lanes the window has: the parts of it that one interest reads, or did a moment ago.
     pub fn lanes(&self) -> usize {
         match &*self.0.published.borrow() {
             Published::Ready { window, .. } => window.lanes.count(),
@@ -212,7 +214,8 @@ impl Cacher {
         let _gone = published.wait_for(|now| !matches!(now, Published::Filling { .. })).await.map(drop);
     }
 
-    /// Waits until another filling than `fill` is there, or none comes. Cancel-safe.
+    /// Waits until the cache was filled anew, so that its filling is not `fill` any more, or has ended.
+    /// Cancel-safe.
     pub(crate) async fn filled_again(&self, fill: u64) {
         let mut published = self.0.published.clone();
         let is_other = |now: &Published| match now {
@@ -297,7 +300,8 @@ impl Cacher {
             () = self.0.clock.sleep_until(deadline) => return Err(Unproved::Late),
         };
         if current < shown {
-            // What was shown came from the store, which has gone back since: the ingest task looks for itself.
+            // What was shown came from the store, which has gone back since: the ingest task looks for
+            // itself.
             self.0.commands.suspect();
             return Err(Unproved::Late);
         }
@@ -314,7 +318,7 @@ impl Cacher {
         held.is_some_and(|until| self.0.clock.now() < until)
     }
 
-    /// Lets the next consistent reads fail at once.
+    /// Has the next consistent reads fail at once.
     fn hold(&self) -> ReadError {
         let until = self.0.clock.now() + limits::STALE_HOLD;
         *self.0.stale_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
@@ -322,27 +326,28 @@ impl Cacher {
     }
 
     fn stale(&self) -> ReadError {
-        // Told in turn, so that those who fail together do not come back together.
+        // Each gets another time to come back, so that readers that fail together do not come back together.
         let turn = self.0.stale_reads.fetch_add(1, Ordering::Relaxed);
         let spread = turn % limits::STALE_RETRY_SECONDS_MAX;
         ReadError::Stale { retry_after_seconds: 1 + spread as u32 }
     }
 
-    /// The state exactly at `revision`: a past one is made from the current one by undoing the window's events.
+    /// The state exactly at `revision`: a past one is made from the current one by undoing the window's
+    /// events.
     ///
-    /// Cost: O(events since then), or up to the next later one that was asked for recently; O(1) when it was itself. Others have
-    /// their turn meanwhile.
+    /// Cost: O(events since then), counted from the next later state that is still kept; O(1) when it is kept
+    /// itself. Other tasks have their turn meanwhile.
     ///
     /// # Errors
-    /// [`ReadError::Expired`] when the window no longer reaches back that far; [`ReadError::Busy`] when others made past states
-    /// up to `deadline`.
+    /// [`ReadError::Expired`] when the window no longer reaches back that far; [`ReadError::Busy`] when
+    /// others made past states up to `deadline`.
     pub async fn exact(&self, revision: Revision, deadline: Instant) -> Result<Arc<Snapshot>, ReadError> {
         self.at_least(revision, deadline).await?;
         let (current, window) = self.ready()?;
         if let Some(known) = self.known(revision, &current, &window)? {
             return Ok(known);
         }
-        // One at a time: who comes second finds what the first has made, or begins there.
+        // One reader at a time: the second finds the state that the first has made, or begins there.
         let _turn = tokio::select! {
             biased;
             turn = self.0.undoing.acquire() => turn.map_err(|_closed| ReadError::Closed)?,
@@ -463,8 +468,9 @@ impl Cacher {
         cursor.map_err(|_| window.expired(after))
     }
 
-    /// Waits until every event is in the window that the store had when this was called, at most until `deadline`. That one may be
-    /// near: who misses it says nothing about those who wait for longer, and who has none left does not ask.
+    /// Waits until the window has every event that the store had when this was called, at most until
+    /// `deadline`. To miss a near deadline has no consequences for other readers, and with none left the
+    /// store is not asked.
     pub(crate) async fn settle(&self, deadline: Instant) {
         if !self.is_held() && self.0.clock.now() < deadline {
             let _unproved = self.prove(deadline).await;

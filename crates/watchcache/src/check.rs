@@ -1,8 +1,12 @@
 //! The self-check: what a cache shows is held against its store, key by key, at one revision.
 //!
-//! Only where others write to the store as well, and so only what came over a network is checked. In: the published snapshot, and
-//! the store's keys at its revision, without values, a page at a time; one cache of this process is checked at a time. Out: each
-//! key that differs in the log and the counters, and a word to the ingest task, which fills the cache anew. Never: a change.
+//! Caches are checked only where the store is reached over a network, because others write to it as well. One
+//! cache of this process is checked at a time.
+//!
+//! In: the published snapshot, and the store's keys at its revision, without values, a page at a time. Out:
+//! each key that differs, in the log and the counters; and an order to the ingest task, which fills the cache
+//! anew. Never: changes a cache.
+//!
 //! Source: kube-apiserver's consistency checker (reference §3.1).
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -23,7 +27,7 @@ use crate::published::Published;
 use crate::resource::Resource;
 use crate::snapshot::Snapshot;
 
-/// Which cache of this process is checked now: etcd reads the keys of one at a time for it.
+/// Held by the cache of this process that is being checked: etcd reads keys for one at a time.
 static TURN: Semaphore = Semaphore::const_new(1);
 
 pub(crate) struct Checker {
@@ -32,11 +36,11 @@ pub(crate) struct Checker {
     pub(crate) clock: Clock,
     pub(crate) published: watch::Receiver<Published>,
     pub(crate) counters: Arc<Counters>,
-    // Takes the order to fill the cache anew when it differs from the store.
+    // Is told to fill the cache anew when it differs from the store.
     pub(crate) commands: Arc<Commands>,
 }
 
-/// A key at which they differ, and what each has there.
+/// A key at which cache and store differ, and the revisions that each has there.
 #[derive(Debug, PartialEq, Eq)]
 struct Mismatch {
     key: Key,
@@ -84,7 +88,7 @@ impl Checker {
         self.commands.diverged();
     }
 
-    /// What differs, of both the keys and the revisions that put them.
+    /// The keys that only one of them has, or that each has at another revision.
     async fn check(&self, shown: &Snapshot) -> Result<Vec<Mismatch>, ReadError> {
         let reach = Reach::Below(self.resource.prefix.clone());
         let (mut after, mut mismatches) = (None::<Key>, Vec::new());
@@ -125,8 +129,9 @@ impl Checker {
         }
     }
 
-    /// Whether the cache ought to show what was put at `key` at `stored`: what cannot be decoded it never does. Of what was changed
-    /// or deleted since nobody can say; if it stays, the next check finds it.
+    /// Whether the cache ought to show the value that was put at `key` at `stored`. It never shows a value
+    /// that cannot be decoded. Where the value was changed or deleted since, nobody can tell; a difference
+    /// that stays is found by the next check.
     async fn is_missing(&self, key: &Key, stored: Revision) -> Result<bool, ReadError> {
         let found = self.backend.get(key).await?.filter(|found| found.revision == stored);
         let Some(found) = found else { return Ok(false) };

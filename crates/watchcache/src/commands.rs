@@ -1,21 +1,23 @@
-//! What a cache is told to do: one state, which whoever tells it something changes, and its task looks at.
+//! What a cache is told to do, as one state: whoever wants something changes the state, and the ingest task
+//! looks at it.
 //!
-//! In: up to where readers wait for it to come, which is what its feed is hastened to; how much its window may hold; that its store
-//! may have gone back, that it is not what the store says, that memory is short. Readers take out what they wait for when they
-//! have it or give up: what never comes, because it never was, is of no concern after that. Out: an [`Order`] for whoever does
-//! it, once. Never: does it, or keeps whoever tells waiting.
+//! In: the revisions that readers wait for, to which the feed is hastened; how much the window may hold; that
+//! the store may have gone back, that the cache differs from it, that memory is short. A reader takes its
+//! revision out when the cache has reached it, or when it gives up: so a revision that never comes does no
+//! harm. Out: each [`Order`] once, for the task that carries it out. Never: carries one out; keeps a caller
+//! waiting.
 
 use std::collections::BTreeMap;
 
 use forebay_apimachinery::Revision;
 use tokio::sync::watch;
 
-/// See the module's doc.
+/// The state, which is shared by the cache's readers and its tasks.
 pub(crate) struct Commands(watch::Sender<Command>);
 
-/// What is to be done and is not done yet.
+/// What is to be done, and was not done yet.
 struct Command {
-    // revision -> how many wait for it: no more than there are requests.
+    // revision -> how many readers wait for it: no more than there are requests.
     wanted: BTreeMap<Revision, usize>,
     // How often a reader began to wait or gave up.
     turns: u64,
@@ -25,23 +27,23 @@ struct Command {
     is_suspect: bool,
     // The self-check has found a difference.
     has_diverged: bool,
-    // The messages of all objects are to go.
+    // The protobuf messages of all objects are to be dropped.
     is_pressed: bool,
 }
 
 /// What the ingest task is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Others are waited for than before: [`Commands::wanted`].
+    /// The revisions that readers wait for have changed: see [`Commands::wanted`].
     Hasten,
-    /// The window may hold more or less: [`Commands::window_cap`].
+    /// The window may hold more or less than before: see [`Commands::window_cap`].
     Cap,
     /// To ask the store whether it is where the cache is.
     CheckStore,
     FillAnew,
 }
 
-/// What was seen of the state by whoever is given orders.
+/// What the task that is given orders has seen of the state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     turns: u64,
@@ -75,7 +77,7 @@ impl Default for Seen {
 }
 
 impl Commands {
-    /// Somebody waits for `revision` from now on.
+    /// Notes that a reader waits for `revision`, until the result is dropped.
     pub(crate) fn wait(&self, revision: Revision) -> Waiting<'_> {
         self.0.send_modify(|now| {
             *now.wanted.entry(revision).or_default() += 1;
@@ -89,7 +91,7 @@ impl Commands {
         self.0.borrow().wanted.last_key_value().map_or(Revision::FIRST, |(revision, _)| *revision)
     }
 
-    /// The window may hold so many bytes from now on.
+    /// Sets how many bytes the window may hold from now on.
     pub(crate) fn cap_window(&self, cap: usize) {
         self.0.send_if_modified(|now| std::mem::replace(&mut now.window_cap, cap) != cap);
     }
@@ -98,30 +100,30 @@ impl Commands {
         self.0.borrow().window_cap
     }
 
-    /// The store may have gone back.
+    /// Notes that the store may have gone back.
     pub(crate) fn suspect(&self) {
         self.0.send_if_modified(|now| !std::mem::replace(&mut now.is_suspect, true));
     }
 
-    /// The cache is not what its store says.
+    /// Notes that the cache differs from its store.
     pub(crate) fn diverged(&self) {
         self.0.send_if_modified(|now| !std::mem::replace(&mut now.has_diverged, true));
     }
 
-    /// Memory is short: the messages of all objects are to go.
+    /// Notes that memory is short, and the protobuf messages of all objects are to be dropped.
     pub(crate) fn press(&self) {
         self.0.send_if_modified(|now| !std::mem::replace(&mut now.is_pressed, true));
     }
 
-    /// Waits until [`Commands::press`] was said since it was waited for. Cancel-safe.
+    /// Waits until [`Commands::press`] was called since this last returned. Cancel-safe.
     pub(crate) async fn pressed(&self) {
         self.when(|now| now.is_pressed).await;
         self.done(|now| now.is_pressed = false);
     }
 
-    /// The next thing for the ingest task to do, once. Cancel-safe.
+    /// The next order for the ingest task; each is given once. Cancel-safe.
     ///
-    /// - `seen`: by whoever asks, when it was told last.
+    /// - `seen`: what the task had seen of the state when it was last given an order.
     pub(crate) async fn next(&self, seen: &mut Seen) -> Order {
         let (turns, window_cap) = (seen.turns, seen.window_cap);
         let is_new = |now: &Command| now.turns != turns || now.window_cap != window_cap;
@@ -146,7 +148,7 @@ impl Commands {
         let _so = self.0.subscribe().wait_for(|now| is_so(now)).await.map(drop);
     }
 
-    /// Takes something off, of which nobody has to be told.
+    /// Changes the state without waking anybody.
     fn done(&self, take: impl FnOnce(&mut Command)) {
         self.0.send_if_modified(|now| {
             take(now);
@@ -156,7 +158,8 @@ impl Commands {
 }
 
 impl Waiting<'_> {
-    /// It was reached: nobody has to be told that it is not wanted any more.
+    /// Notes that the revision was reached. So the ingest task does not have to learn that nobody waits for
+    /// it any more.
     pub(crate) fn met(&mut self) {
         self.is_met = true;
     }

@@ -1,7 +1,7 @@
-//! A state held against the store's, a page at a time.
+//! Compares a state with the store, a page at a time.
 //!
-//! In: a state, and a page of what the store has. Out: where they differ, by the revisions that put the objects. Never: looks at
-//! values.
+//! In: a state, and a page of the store's keys. Out: the keys at which they differ, judged by the revisions
+//! that put the objects. Never: looks at values.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use forebay_object::Object;
 use crate::interest::Reach;
 use crate::snapshot::Snapshot;
 
-/// What each has at a key where they differ.
+/// A key at which state and store differ.
 pub(crate) enum Differs<'a> {
     /// The state alone has it.
     Gone(&'a Arc<Object>),

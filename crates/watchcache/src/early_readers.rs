@@ -1,9 +1,11 @@
-//! Who may read early history now, of all caches of a server.
+//! Which caches of a server may read early history now: the events from before they were filled.
 //!
-//! Nobody until the server serves: for each cache that asks, etcd looks through all of its history, the changes of every other
-//! resource too, while the largest cache is still being filled. Then a few at once.
+//! None of them until the server serves, and then a few at once. For each cache that asks, etcd looks through
+//! its whole history, the changes of every other resource included, and before that the largest cache is
+//! still being filled.
 //!
-//! In: that the server serves. Out: turns. Owner: whoever puts the caches of a server together.
+//! In: that the server serves. Out: permits. Never: reads. Owner: whoever puts the caches of a server
+//! together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,26 +21,27 @@ pub struct EarlyReaders {
 }
 
 impl EarlyReaders {
-    /// Readers that wait for [`EarlyReaders::let_in`].
+    /// Nobody may read until [`EarlyReaders::let_in`] is called.
     pub const fn held_back() -> EarlyReaders {
         EarlyReaders { turns: Semaphore::const_new(0), are_let_in: AtomicBool::new(false) }
     }
 
-    /// Readers of caches that no server is waited for with.
+    /// A few may read at once from the beginning, for caches that belong to no server.
     pub fn admitted() -> EarlyReaders {
         let readers = EarlyReaders::held_back();
         readers.let_in();
         readers
     }
 
-    /// Lets [`limits::EARLY_READERS_MAX`] caches read early history at once from now on.
+    /// From now on [`limits::EARLY_READERS_MAX`] caches may read early history at once.
     pub fn let_in(&self) {
         if !self.are_let_in.swap(true, Ordering::Relaxed) {
             self.turns.add_permits(limits::EARLY_READERS_MAX);
         }
     }
 
-    /// Waits for a turn, which ends when it is dropped. Cancel-safe. `None` is never: nobody closes them.
+    /// Waits for a permit, which is given back when it is dropped. Cancel-safe. It is never `None`, because
+    /// nobody closes the semaphore.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.turns.acquire().await.ok()
     }

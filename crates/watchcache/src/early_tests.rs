@@ -1,4 +1,5 @@
-//! A cache is ready before it has read its history; who comes back from there waits for it, and is told all or that it is gone.
+//! A cache is ready before it has read its history; who comes back from there waits for it, and is told all
+//! or that it is gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Objects as entries of trees: by their key, and by a field's value.
+//! Objects as entries of trees: ordered by their key, or by a field's value.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use forebay_object::Object;
 
 use crate::tree::Entry;
 
-/// An object, in the order of its value of a field of the layout, then of its key. No value is as an empty one.
+/// An object in the index of a field: ordered by the field's value, then by the object's key. An absent value
+/// counts as an empty one.
 #[derive(Clone, Debug)]
 pub(crate) struct ByField {
     pub(crate) object: Arc<Object>,
@@ -21,7 +22,7 @@ impl ByField {
     }
 }
 
-/// By storage key; weighs what its bytes are in plain form.
+/// Ordered by storage key. Its weight is the number of its plain bytes.
 impl Entry for Arc<Object> {
     type Key = Key;
 

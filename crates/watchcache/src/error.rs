@@ -14,10 +14,12 @@ pub enum ReadError {
     /// Not reached before the deadline; the same read may succeed later.
     #[error("Too large resource version: {asked}, current: {current}")]
     TooLarge { asked: Revision, current: Revision },
-    /// It could not be proved in time that the state is current; come again after so many seconds.
+    /// It could not be proved in time that the state is current. The client may come again after so many
+    /// seconds.
     #[error("the watch cache could not be proved to be current in time")]
     Stale { retry_after_seconds: u32 },
-    /// Too many read past states from the store already; come again after so many seconds.
+    /// Too many readers read past states from the store already. The client may come again after so many
+    /// seconds.
     #[error("too many reads of past states, please try again later")]
     Busy { retry_after_seconds: u32 },
     /// The store could not say what is current.

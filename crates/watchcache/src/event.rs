@@ -13,7 +13,8 @@ pub struct Event {
     pub previous: Option<Arc<Object>>,
     /// `None` when the object was deleted.
     pub current: Option<Arc<Object>>,
-    /// Whether it stands for what was lost of the history: who sees it has missed something.
+    /// Whether the event stands for a hole in the history: whoever sees it may have missed other events of
+    /// this key.
     pub(crate) is_of_hole: bool,
 }
 
@@ -26,8 +27,8 @@ pub enum EventKind {
 }
 
 impl Event {
-    /// What this event is to a watcher whose selector matched the previous and the current object thus, and the
-    /// object that it is sent: a DELETED event carries the last state that matched.
+    /// The kind of this event for a watcher whose selector is `matches`, and the object that it is sent. A
+    /// DELETED event carries the last object that matched. `None` where neither object matches.
     pub fn seen_by(&self, matches: impl Fn(&Object) -> bool) -> Option<(EventKind, &Arc<Object>)> {
         let previous = self.previous.as_ref().filter(|object| matches(object));
         let current = self.current.as_ref().filter(|object| matches(object));
@@ -39,8 +40,8 @@ impl Event {
         }
     }
 
-    /// Bytes that the window alone holds because of this event: the replaced object's with its messages, and the
-    /// event's own.
+    /// Bytes that only the window holds because of this event: the replaced object with its messages, and the
+    /// event itself.
     pub(crate) fn cost_bytes(&self) -> usize {
         let replaced = |object: &Arc<Object>| object.cost_bytes() + object.message_bytes();
         size_of::<Event>() + self.previous.as_ref().map_or(0, replaced)

@@ -1,11 +1,13 @@
-//! One who follows a cache for good: its objects, what happens to them, and never that it begins anew.
+//! A follower of a cache: it is told all objects and then every change of them, and is never told to begin
+//! anew.
 //!
-//! A follower knows the state that it has told: a snapshot, and what it told since by key. Where the window no longer has what comes
-//! next, or is of another history, it goes on with what differs between that state and the current one. So one that is slow is told
-//! less, each key at most once, and holds at most the keys and what has been replaced since; nobody waits for it.
+//! A follower knows the state that it has told: a snapshot, and by key what it told since. Where the window
+//! no longer has the next event, or has another history, it goes on with the differences between that state
+//! and the current one. So a slow follower is told less, each key at most once. It holds at most the keys,
+//! and the objects that were replaced since; nobody waits for it.
 //!
-//! In: a cache, an interest. Out: [`Followed`], in order, each once it can be read. Owner: whoever handles them. Never: loses or
-//! repeats a change, tells one that a read of the cache does not show.
+//! In: a cache, and an interest. Out: [`Followed`], in order, each once a read of the cache shows it. Never:
+//! loses or repeats a change. Owner: whoever handles them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -26,32 +28,33 @@ use crate::limits;
 use crate::published::States;
 use crate::snapshot::Snapshot;
 
-/// What a follower tells.
+/// What a follower tells its owner.
 #[derive(Clone, Debug)]
 pub enum Followed {
-    /// An object that matches is there, is another one, or is gone: before and now. At least one of them is there.
+    /// An object that matches was made, changed, or is gone. At least one of its two states is there.
     Change(Changed),
-    /// Everything was told that was there when it began. Told once.
+    /// Every object was told that was there when the follower began. This is told once.
     Synced(Revision),
-    /// The store told its state anew, and everything that differs was told.
+    /// The cache was filled anew, and all differences from what was told before were told.
     Relisted(States),
-    /// The cache was told to let go of all that it held, and so was this: what was told counts no more. What there is then is told as
-    /// at the beginning, once it is known.
+    /// The cache dropped all of its objects, and this follower did, too: what was told before no longer
+    /// counts. Once the cache is filled again its objects are told as at the beginning.
     LetGo,
-    /// The cache has ended. Nothing follows.
+    /// The cache has ended. Nothing is told after this.
     Ended,
 }
 
-/// An object before and after what happened to it.
+/// An object before and after a change.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// The last that was told of it.
+    /// The object as it was told last.
     pub previous: Option<Arc<Object>>,
     /// `None` when it is gone, or matches no more.
     pub current: Option<Arc<Object>>,
     /// The revision of the change, or of the state that shows it.
     pub revision: Revision,
-    /// Whether it may be several changes in one: then the object that is there now may be another one of the same name.
+    /// Whether this may be several changes in one. Then the current object may have been made anew under the
+    /// same name.
     pub is_sum: bool,
 }
 
@@ -60,32 +63,33 @@ pub struct Follower {
     cacher: Cacher,
     interest: Interest,
     at: At,
-    // What was told: this, and on top of it what was told since. None when nothing was.
+    // What was told: this state, and on top of it the changes in `since`. None when nothing was told.
     base: Option<Arc<Snapshot>>,
     since: BTreeMap<Key, Option<Arc<Object>>>,
     // Read, and not told yet; at most a batch.
     pending: VecDeque<Followed>,
-    // Where it follows, and which of the states that were told it has told of.
+    // The filling that it follows, and how many of the cache's states it has told of.
     fill: Option<u64>,
     states: u64,
     has_synced: bool,
-    // There is more to compare, which others' turn comes before.
+    // There is more to compare, once other tasks have had their turn.
     is_halfway: bool,
-    // When to look whether what was told has another form by now: a state that was put at rest is published without an event.
+    // When to look for a newer form of the told state: a state that was put at rest is published without an
+    // event.
     rebase_at: Instant,
     alarm: Alarm,
-    // How often the cache had let go of all when that was last told.
+    // How often the cache had dropped all of its objects when that was last told.
     let_gos: u64,
     conflated: u64,
     gaps: u64,
 }
 
 enum At {
-    /// To begin, for the first time or where there is no history.
+    /// It has to begin: for the first time, or because the history was lost.
     Nowhere,
-    /// The window of this filling has ended, and there is no other one yet.
+    /// The window of this filling has ended, and the cache was not filled anew yet.
     Closed(u64),
-    /// Telling what differs from a state.
+    /// It tells the differences from a state.
     Differences {
         to: Arc<Snapshot>,
         after: Option<Key>,
@@ -95,11 +99,11 @@ enum At {
     Ended,
 }
 
-/// How long one wait for a snapshot is; after it there is another.
+/// How long one wait for a snapshot lasts. After it the follower waits again.
 const SHOWN_WAIT: Duration = Duration::from_secs(60);
 
 impl Cacher {
-    /// A follower that begins with all that matches.
+    /// A follower that begins with all objects that match.
     pub fn follow(&self, interest: Interest) -> Follower {
         Follower {
             cacher: self.clone(),
@@ -122,7 +126,7 @@ impl Cacher {
 }
 
 impl Follower {
-    /// What comes next. Cancel-safe.
+    /// The next thing to be told; waits for it. Cancel-safe.
     pub async fn next(&mut self) -> Followed {
         loop {
             if let Some(next) = self.try_next() {
@@ -132,7 +136,7 @@ impl Follower {
         }
     }
 
-    /// What is next if it is there now; never waits.
+    /// The next thing to be told, if it is there now; never waits.
     pub fn try_next(&mut self) -> Option<Followed> {
         self.let_go();
         self.leave_other_history();
@@ -192,7 +196,7 @@ impl Follower {
         }
     }
 
-    /// The objects that it has told of and that match, as it told them, in key order.
+    /// The objects that match, as they were told last, in key order.
     pub fn told(&self) -> std::vec::IntoIter<Arc<Object>> {
         let told = Told { base: self.base.as_deref(), since: &self.since };
         let matching = told.after(&self.interest.reach, None).filter(|object| self.interest.selects(object));
@@ -207,24 +211,25 @@ impl Follower {
         }
     }
 
-    /// Changes that were told as the sum of several, because the window had forgotten them.
+    /// How many changes were told as the sum of several, because the window no longer had these.
     pub fn conflated(&self) -> u64 {
         self.conflated
     }
 
-    /// How often it went on behind a gap, with what differs: what came and went within one was told to nobody.
+    /// How often the follower went on after a gap with the differences. An object that came and went within a
+    /// gap was not told.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
 
-    /// Whether what `next` tells can be read.
+    /// Whether a read of the cache shows what `next` tells.
     fn is_shown(&self, next: &Followed) -> bool {
         let Followed::Change(change) = next else { return true };
         // A cache that shows nothing now begins anew.
         self.cacher.snapshot().map_or(true, |shown| shown.revision() >= change.revision)
     }
 
-    /// Holds nothing any more that the cache has let go of.
+    /// Drops what the cache has dropped.
     fn let_go(&mut self) {
         let let_gos = self.cacher.counters().let_gos.load(Ordering::Acquire);
         if let_gos == self.let_gos || matches!(self.at, At::Ended) {
@@ -234,7 +239,7 @@ impl Follower {
         let has_told = self.base.is_some() || !self.since.is_empty();
         (self.at, self.base, self.since, self.fill) = (At::Nowhere, None, BTreeMap::new(), None);
         self.has_synced = false;
-        // What was not told yet of before never will be; that it was let go of twice is told once.
+        // Earlier changes that were not told yet are not told any more. Dropping twice in a row is told once.
         let untold = self.pending.iter().any(|next| matches!(next, Followed::LetGo));
         self.pending.clear();
         if has_told || untold {
@@ -242,7 +247,7 @@ impl Follower {
         }
     }
 
-    /// What was read from a history that is no longer shown was never to be told.
+    /// Drops changes that were read from a history that is no longer shown, and were not told yet.
     fn leave_other_history(&mut self) {
         let other = |shown: Arc<Snapshot>| self.fill.is_some_and(|fill| fill != shown.fill());
         if self.cacher.snapshot().is_ok_and(other) && !matches!(self.at, At::Ended) {
@@ -261,7 +266,7 @@ impl Follower {
         Some(next)
     }
 
-    /// Begins with what differs from the current state. Whether there is something to go on with.
+    /// Begins with the differences from the current state. Returns whether there is something to go on with.
     fn begin(&mut self) -> bool {
         let begun = self.cacher.ready().and_then(|(snapshot, window)| {
             let cursor = self.cacher.cursor(&window, &self.interest, snapshot.revision())?;
@@ -312,7 +317,8 @@ impl Follower {
         if self.has_synced {
             self.conflated += found.len() as u64;
         }
-        // What was found is told before the state counts as told: it may be left in between for one of another history.
+        // What was found is told before the state counts as told: it may be left in between for one of
+        // another history.
         let last_found = found.last().and_then(|found| found.current.as_ref().or(found.previous.as_ref()));
         let last = last.or_else(|| last_found.map(|object| object.key().clone()));
         self.pending.extend(found.into_iter().map(Followed::Change));
@@ -370,7 +376,7 @@ impl Follower {
         true
     }
 
-    /// Everything that `shown` has was told: it is what was told, and holds nothing else up.
+    /// Everything in `shown` was told: it becomes the told state, and the follower holds no older object.
     fn is_at_tail(&mut self, shown: Arc<Snapshot>, states: States) -> bool {
         if self.fill != Some(shown.fill()) {
             return false;
@@ -395,8 +401,8 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// What differs from it in `to` behind `after`, in key order, a batch of it; and the last key that was looked at, unless that was
-    /// all.
+    /// A batch of the differences of `to` behind key `after`, in key order; and the last key that was looked
+    /// at, or `None` at the end.
     fn differences(
         &self,
         to: &Snapshot,
@@ -436,7 +442,7 @@ impl Told<'_> {
         (found, looked_at)
     }
 
-    /// The objects of it behind `after`, in key order.
+    /// The told objects behind key `after`, in key order.
     fn after(&self, reach: &Reach, after: Option<&Key>) -> impl Iterator<Item = &Arc<Object>> {
         let mut base = self.base.into_iter().flat_map(move |base| base.range(reach, after)).peekable();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

@@ -1,7 +1,10 @@
 //! The one task that writes a cache: from the feed into the tree, the snapshot and the window.
 //!
-//! Owns the tree, the interner, the log's writer and the router of its lanes. Order: the event is in the window before the snapshot that shows
-//! it is published, and progress is announced with the snapshot.
+//! In: the feed, and orders ([`Commands`]). Out: what is published, and the window. Never: waits for a
+//! reader.
+//!
+//! Owns the tree, the interner, the log's writer and the router of its lanes. An event is in the window
+//! before the snapshot that shows it is published, and progress is announced with the snapshot.
 
 mod bridge;
 mod early;
@@ -52,7 +55,7 @@ pub(crate) struct Ingest {
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) publish: watch::Sender<Published>,
-    // What it is told to do.
+    // What the task is told to do.
     pub(crate) commands: Arc<Commands>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) recent: Arc<Recent>,
@@ -63,7 +66,7 @@ pub(crate) struct Ingest {
 /// Why a cache has to be filled anew.
 enum Lost {
     Feed(FeedError),
-    /// The cache is not what the store says.
+    /// The self-check found that the cache differs from the store.
     Diverged,
 }
 
@@ -77,7 +80,7 @@ impl<E: Into<FeedError>> From<E> for Lost {
 #[derive(Clone, Copy)]
 struct Fill {
     number: u64,
-    // What the store had reached before it went back, the highest of it; 0 when it never did.
+    // The highest revision that the store had reached before it went back; 0 when it never did.
     lost_upto: u64,
     // How often in a row the history was compacted while the cache was being filled from it.
     overtaken: u32,
@@ -86,7 +89,7 @@ struct Fill {
 /// When a cache that was lost is filled again.
 enum Again {
     Now,
-    /// After a pause: a store that drops what it has just given would be read without end.
+    /// After a pause, because a store that keeps losing its history would be read without end.
     Later,
 }
 
@@ -97,26 +100,28 @@ struct State {
     // Oldest first, at most HOLES_MAX.
     holes: Arc<[Hole]>,
     states: States,
-    // What some other state has already, which this one is to have in common with it.
+    // Another state whose objects this one shares where they are the same.
     known: Option<Snapshot>,
     // History before the window that is still being read.
     early: Option<Early>,
-    // Closed before its lanes: who is woken then sees the end.
+    // Dropped before its lanes, so that a watcher that is woken by a lane's end finds the window closed.
     window: Writer<Arc<Event>>,
     window_cap: usize,
     lanes: Router,
     interner: Interner,
     sealing: Sealing,
-    // The room that what is loose takes; none before anything is.
+    // The room that loose bytes take; none before there are any.
     share: Option<Share>,
-    // In haste there was nothing to be sealed; looked for again when the time comes, or more does.
+    // In haste nothing was found to be sealed: it is looked for again when the time comes, or when more is
+    // taken in.
     through: bool,
-    // The state's bytes are elsewhere than in what is published.
+    // The state differs from what is published in how its objects are kept.
     renewed: bool,
-    // When to look next for what has grown too old, and for what is to be sealed.
+    // When to look next for old events, and for objects to seal.
     sweep_at: Instant,
     seal_at: Instant,
-    // Events that the window had no room for, as far as the log says, and when that may say so again.
+    // How many events were evicted before their time when that was last logged, and when it may be logged
+    // again.
     pressed_out: u64,
     complain_at: Instant,
 }
@@ -150,7 +155,7 @@ impl Ingest {
                     Again::Now
                 }
                 Lost::Feed(FeedError::Closed) => break,
-                // Began while history was being dropped, or fell behind too far.
+                // The feed began while history was being compacted, or fell behind too far.
                 Lost::Feed(FeedError::Compacted { oldest }) => {
                     fill.overtaken += 1;
                     tracing::info!(resource = self.resource.name, %oldest, "history was compacted, reading the state again");
@@ -170,7 +175,7 @@ impl Ingest {
         self.publish.send_replace(Published::Closed);
     }
 
-    /// - `filled_at`: when it was filled and began to follow, if it came to that.
+    /// - `filled_at`: is set to the time at which the cache was filled and began to follow.
     async fn fill_and_follow(
         self: &Arc<Self>,
         fill: Fill,
@@ -183,11 +188,12 @@ impl Ingest {
         let current = current.max(oldest);
         let is_overtaken = fill.overtaken >= limits::FILLS_FROM_HISTORY_MAX;
         if is_overtaken {
-            // Whoever compacts is faster than we read: without history, the cache is filled at last.
+            // The store compacts faster than history can be read: the cache is filled without history.
             Counters::add(&self.counters.windows_begun_late, 1);
             tracing::warn!(resource = self.resource.name, start = %current, "the window begins now: clients from before list again");
         }
-        // After a store that went back, who comes from before cannot be told from who comes from what never was.
+        // After the store went back, a revision of a watcher may be one that was lost, and nobody could tell.
+        // So there is no history from before.
         let has_history = !is_overtaken && fill.lost_upto == 0;
         let recent = Revision::new(current.get().saturating_sub(self.resource.pace.recent));
         let start = if has_history { recent.map_or(oldest, |recent| recent.max(oldest)) } else { current };
@@ -251,8 +257,8 @@ impl Ingest {
         }
     }
 
-    /// Opens the lost feed again after `reached`, what was shown before standing. A store that cannot be reached has lost
-    /// nothing, so it is waited for; only a hole in the history calls for reading the state again.
+    /// Opens the lost feed again after `reached`, and keeps what is shown. A store that cannot be reached has
+    /// lost nothing, so this waits for it. Only after a hole in the history the state has to be read again.
     ///
     /// # Errors
     /// [`FeedError::Compacted`], the hole; [`FeedError::WentBack`]; [`FeedError::Closed`].
@@ -266,7 +272,7 @@ impl Ingest {
         loop {
             let opened = match lost {
                 FeedError::Closed | FeedError::WentBack { .. } => return Err(lost),
-                // Too slow for the feed's memory; the store's own history reaches further back.
+                // The cache was too slow for the feed's memory. The store's own history reaches further back.
                 FeedError::Compacted { .. } => source.resume(reached, lost).await,
                 FeedError::Failed { cause } => {
                     tracing::warn!(resource = self.resource.name, cause, "the watch cache lost its feed");
@@ -298,7 +304,8 @@ impl Ingest {
             if !matches!(step, FeedStep::Idle) {
                 continue;
             }
-            // Until it has what was current when it began, the cache waits for itself.
+            // Until the cache has reached the revision that was current when it began, it counts as a reader
+            // that waits.
             if state.snapshot.revision() < source.current() {
                 source.hasten(self.wanted(source));
             }
@@ -329,7 +336,8 @@ impl Ingest {
     /// Asks the store whether it is where the cache is.
     ///
     /// # Errors
-    /// [`FeedError::WentBack`] when it is not. A store that does not answer is asked again by whoever reads next.
+    /// [`FeedError::WentBack`] when the store is behind the cache. A store that does not answer is asked
+    /// again with the next read.
     async fn check_store(&self, reached: Revision) -> Result<(), FeedError> {
         match self.backend.barrier().await {
             Ok(current) if current < reached => Err(FeedError::WentBack { reached, current }),
@@ -337,12 +345,12 @@ impl Ingest {
         }
     }
 
-    /// Up to where somebody waits for `source` to come, the cache among them.
+    /// The highest revision that a reader, or the cache itself, waits for.
     fn wanted(&self, source: &Source) -> Revision {
         self.commands.wanted().max(source.current())
     }
 
-    /// Does what is due besides the feed.
+    /// Does the periodic work.
     fn tidy(&self, state: &mut State) {
         let now = self.clock.now();
         let cap = self.commands.window_cap();
@@ -372,7 +380,7 @@ impl Ingest {
         state.sweep_at = self.clock.now() + limits::EVICT_PERIOD;
     }
 
-    /// Says when the window is shorter than it should be: at most every [`limits::PRESSURE_PERIOD`].
+    /// Logs that the window is shorter than it should be, at most every [`limits::PRESSURE_PERIOD`].
     fn note_pressure(&self, state: &mut State) {
         let usage = state.window.usage();
         if usage.pressed_out == state.pressed_out || self.clock.now() < state.complain_at {
@@ -395,7 +403,7 @@ impl Ingest {
 
     /// Takes one step of the feed into the state.
     ///
-    /// - `shown_from`: what is shown from then on; nothing is without it.
+    /// - `shown_from`: the revision from which on the state is published; without it nothing is.
     async fn drain(
         &self,
         step: &FeedStep,
@@ -429,7 +437,8 @@ impl Ingest {
             let current = match &change.value {
                 Some(value) => match self.decode(state, change.key.clone(), change.revision, value) {
                     Some(object) => Some(object),
-                    // An unreadable value hides nothing: what was there before is shown as gone, and it is reported.
+                    // The object that was there before is shown as deleted, and the unreadable value is
+                    // reported.
                     None => {
                         self.forget(state, &change.key, change.revision, &mut events);
                         continue;
@@ -467,7 +476,8 @@ impl Ingest {
         }
     }
 
-    /// Publishes what there is, unless the cache has not reached `shown_from` yet, what was current when its feed was opened.
+    /// Publishes the state, unless the cache has not reached `shown_from` yet, which was current when its
+    /// feed was opened.
     fn show(&self, state: &mut State, shown_from: Option<Revision>) {
         if shown_from.is_some_and(|from| state.snapshot.revision() >= from) {
             self.publish(state);
@@ -522,7 +532,7 @@ impl Ingest {
 }
 
 impl State {
-    /// Gives the window events whose objects the state has already.
+    /// Appends events to the window; the state has their objects already.
     fn append(&mut self, events: Vec<(u64, Arc<Event>, usize)>, now_ms: u64) {
         let routes = self.lanes.route(&events);
         self.sealing.note(self.window.next_seq(), events.iter().map(|(_, event, _)| event));
@@ -541,7 +551,7 @@ fn event(
     (revision.get(), Arc::new(event), bytes)
 }
 
-/// A feed that repeats revisions, or goes below them, is one of a store that has gone back.
+/// Checks that revisions ascend. Where they do not, the store has gone back.
 fn check_order(reached: Revision, step: &FeedStep, changes: &[Change]) -> Result<(), FeedError> {
     let next = match step {
         FeedStep::Changes => changes.first().map(|change| change.revision),

@@ -7,7 +7,7 @@ use forebay_apimachinery::selector::LabelSelector;
 use forebay_object::Object;
 
 /// Which objects a reader wants: a reach of keys, and selectors. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interest {
     pub reach: Reach,
     pub labels: Arc<LabelSelector>,
@@ -60,15 +60,17 @@ impl Interest {
         self.is_unfiltered() && matches!(&self.reach, Reach::Below(all) if all == prefix)
     }
 
-    /// Looks in one go, a millisecond or less: whoever makes more of them lets others work in between.
+    /// How many looks at objects and requirements are made in one go, which takes a millisecond or less.
+    /// Whoever needs more of them lets other tasks have their turn in between.
     pub const LOOKS_MAX: usize = 8 << 10;
 
-    /// What it takes to tell whether an object matches: a look at it, and one for each requirement.
+    /// How many looks it takes to tell whether an object matches: one at the object, and one for each
+    /// requirement.
     pub fn looks(&self) -> usize {
         1 + self.fields.len() + self.labels.requirements().len()
     }
 
-    /// Objects that so many looks are enough for; one always is.
+    /// For how many objects `looks` are enough; at least one.
     pub fn objects_max(&self, looks: usize) -> usize {
         (looks / self.looks()).max(1)
     }
@@ -101,7 +103,7 @@ impl FieldTerm {
 }
 
 impl FieldSource {
-    /// The value that `object` has here.
+    /// The value that `object` has for this field.
     pub(crate) fn value<'o>(&'o self, object: &'o Object) -> &'o str {
         match self {
             FieldSource::Name => object.name(),
@@ -113,7 +115,8 @@ impl FieldSource {
         }
     }
 
-    /// The one field of `indexed` that says the same: its value, and nothing where there is none.
+    /// The field of `indexed` that always has the same value as this one, and an empty one where this one is
+    /// absent.
     pub(crate) fn index(&self, indexed: &[usize]) -> Option<usize> {
         match self {
             FieldSource::Indexed { fields, absent: "" } => match **fields {

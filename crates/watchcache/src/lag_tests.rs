@@ -1,5 +1,5 @@
-//! A cache that falls behind: it goes on from the store's history, reads the state again only when that is gone as well,
-//! and says so when it cannot prove that it is current.
+//! A cache that falls behind: it goes on from the store's history, reads the state again only when that is
+//! gone as well, and says so when it cannot prove that it is current.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,12 +1,13 @@
-//! The lanes of one cache: which narrow parts of its window somebody reads.
+//! The lanes of one cache: the narrow parts of its window that watchers read, such as one namespace or one
+//! object.
 //!
-//! An event is routed to the lanes of its previous and of its current object. A lane is opened by its first reader and
-//! closed once nobody reads it.
+//! An event is routed to the lanes of its previous and of its current object. A lane is opened by its first
+//! reader and closed once nobody reads it.
 //!
-//! How a lane begins without a gap: under the one lock here, the ingest task notes the revision up to which events were
-//! routed and finds their lanes; a reader that opens a lane takes that revision for the lane's beginning. Whatever comes
-//! later is routed to it; what came earlier is in the log, where its cursor begins
-//! ([`lane_cursor`](forebay_revlog::Log::lane_cursor)).
+//! How a lane begins without a gap: under one lock the ingest task finds the lanes of a batch, and notes the
+//! revision up to which events were routed. A reader that opens a lane takes that revision as the lane's
+//! beginning. Every later event is routed to the lane; the earlier ones are in the log, where the lane's
+//! cursor begins ([`lane_cursor`](forebay_revlog::Log::lane_cursor)).
 //!
 //! In: interests, batches of events. Out: lanes. Never: holds an event, waits.
 
@@ -21,7 +22,7 @@ use crate::event::Event;
 use crate::interest::{FieldSource, Interest, Reach};
 use crate::limits;
 
-/// What restricts a lane.
+/// By what a lane is narrowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Dimension {
     Key,
@@ -38,7 +39,7 @@ pub(crate) struct Router(Arc<Lanes>);
 
 #[derive(Debug)]
 struct Table {
-    // Each dimension that somebody asked for -> its value -> lane. Few dimensions; LANES_MAX lanes at most.
+    // dimension that somebody asked for -> value -> lane. Few dimensions; LANES_MAX lanes at most.
     lanes: Vec<(Dimension, HashMap<Box<str>, Lane>)>,
     count: usize,
     // Every event up to here was routed.
@@ -57,7 +58,8 @@ impl Router {
         self.0.clone()
     }
 
-    /// The lanes that the events of a batch are in, by the event's index. Must be followed by their append.
+    /// The lanes that each event of a batch belongs to, by the event's index. The caller has to append the
+    /// events to them next.
     pub(crate) fn route(&self, events: &[(u64, Arc<Event>, usize)]) -> Vec<(usize, Lane)> {
         let mut table = self.0.table();
         if let Some((_, last, _)) = events.last() {
@@ -94,11 +96,11 @@ impl Drop for Router {
 }
 
 impl Lanes {
-    /// The narrowest lane that has every event that matters to `interest`, opened if nobody reads it yet. `None` when
-    /// that is the whole log.
+    /// The narrowest lane that has every event that matters to `interest`, opened if nobody reads it yet.
+    /// `None` when that is the whole log.
     ///
-    /// - `prefix_len`: of the resource's storage prefix.
-    /// - `indexed`: which of its fields have many values.
+    /// - `prefix_len`: the length of the resource's storage prefix.
+    /// - `indexed`: the fields that have many values.
     pub(crate) fn join(
         &self,
         interest: &Interest,
@@ -169,7 +171,7 @@ impl Dimension {
     }
 }
 
-/// What narrows `interest` most, and to which value.
+/// The dimension that narrows `interest` most, and its value there.
 fn narrowest<'i>(
     interest: &'i Interest,
     prefix_len: usize,

@@ -1,4 +1,5 @@
-//! What a store that tells makes a cache do with all that it holds: let go of it, or hold less of each object.
+//! What a store that tells makes a cache do with all that it holds: let go of it, or hold less of each
+//! object.
 
 use forebay_backend::{Change, GiveWay, Rewrite, Told};
 

@@ -18,6 +18,7 @@ mod counters;
 mod early_readers;
 mod entries;
 mod error;
+mod estimate;
 mod event;
 mod follow;
 mod ingest;
@@ -42,6 +43,7 @@ pub use cacher::Cacher;
 pub use counters::Counters;
 pub use early_readers::EarlyReaders;
 pub use error::ReadError;
+pub use estimate::Estimate;
 pub use event::{Event, EventKind};
 pub use follow::{Changed, Followed, Follower};
 pub use forebay_revlog::Position;
@@ -58,6 +60,8 @@ pub use watcher::{Budget, WatchStep, Watcher};
 mod back_tests;
 #[cfg(test)]
 mod early_tests;
+#[cfg(test)]
+mod estimate_tests;
 #[cfg(test)]
 mod follow_tests;
 #[cfg(test)]

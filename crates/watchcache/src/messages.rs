@@ -1,8 +1,8 @@
-//! Lets go of protobuf messages that nobody asks for any more.
+//! Drops protobuf messages that nobody asks for any more.
 //!
-//! In: the published state and its window. Out: their objects without the messages that were not asked for since the last
-//! round: one client that reads everything once does not leave its messages behind for ever. What only a reader holds
-//! goes with it. Never: changes an object.
+//! In: the published state and its window. Out: their objects, without the messages that were not asked for
+//! since the last round. So a client that reads everything once does not leave its messages behind for ever.
+//! Messages of objects that only a reader holds go with the reader. Never: changes an object.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::limits;
 use crate::published::{Published, Window};
 use crate::snapshot::Snapshot;
 
-/// Goes round for ever, every [`limits::MESSAGE_PERIOD`]. Costs nothing while there are no messages.
+/// Looks at all messages every [`limits::MESSAGE_PERIOD`], for ever. Costs nothing while there are none.
 ///
-/// - `told`: when memory is short, so that all of them go.
+/// - `told`: wakes it when memory is short, so that all messages are dropped.
 pub(crate) async fn let_go(
     published: watch::Receiver<Published>,
     all: Reach,
@@ -36,7 +36,7 @@ pub(crate) async fn let_go(
             Published::Ready { snapshot, window } if counted.get() > 0 => (snapshot.clone(), window.clone()),
             _ => continue,
         };
-        // What was asked for since the last round goes in the second.
+        // The second round drops messages that were asked for before the first one.
         for _ in 0..1 + usize::from(is_pressed) {
             round(&snapshot, &all).await;
             past(&window).await;
@@ -59,7 +59,7 @@ async fn round(snapshot: &Snapshot, all: &Reach) {
     }
 }
 
-/// What was replaced, and so is not in the state.
+/// Looks at objects that were replaced, and so are only in the window.
 async fn past(window: &Window) {
     let mut seq = 0;
     loop {

@@ -1,5 +1,5 @@
-//! The cache against a plain model: the state at every revision, kept whole. Random changes; watchers from random
-//! revisions with random interests, read now and then; past states; the tree and its index.
+//! The cache against a plain model: the state at every revision, kept whole. Random changes; watchers from
+//! random revisions with random interests, read now and then; past states; the tree and its index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,12 @@
-//! Past states that the window no longer reaches back to, read from the store: the exception, and bounded as one.
+//! Past states from before the window, read from the store. They are rare, and few may be read at once.
 //!
-//! In: a revision, an interest, a place, a limit. Out: the part of that state that a LIST shows. What has not changed
-//! since then is the current snapshot's own object; only the rest is decoded, and only what matches is kept: at rest, where it may be
-//! more than a page, as its reader may be slow. So many read at once in this process, so many wait, the others are asked to come
+//! In: a revision, an interest, a key to begin after, a limit. Out: the part of that state that a LIST shows.
+//! Never: more readers at once than [`limits::PAST_READERS_MAX`]; some wait, the others are asked to come
 //! again.
+//!
+//! Objects that have not changed since then are those of the current snapshot. Only the others are decoded,
+//! and only those that match are kept. Where they may be more than a page they are put at rest, because their
+//! reader may be slow.
 
 use std::sync::Arc;
 
@@ -21,7 +24,7 @@ use crate::limits;
 use crate::seal::Resting;
 use crate::snapshot::Snapshot;
 
-/// Who may read from the store now, and who may wait for that, of all caches of this process.
+/// Permits to read from the store, of all caches of this process.
 static READERS: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX);
 static PLACES: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX + limits::PAST_WAITING_MAX);
 
@@ -30,8 +33,8 @@ static PLACES: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX + limit
 pub enum ExactPage {
     /// The whole state.
     Whole(Arc<Snapshot>),
-    /// What matches after the place that was asked for, as much as the limit allows, whether there are keys in reach
-    /// after that, and how many, which is known unless something is filtered.
+    /// The objects that match after the key that was asked for, as many as the limit allows; whether there
+    /// are keys in reach after them; and how many, which is known only without a filter.
     Part { snapshot: Arc<Snapshot>, more: bool, remaining: Option<u64> },
 }
 
@@ -43,16 +46,16 @@ impl ExactPage {
 }
 
 impl Cacher {
-    /// The state exactly at `revision`, or the part of it that `interest`, `after` and `limit` ask for where only the store
-    /// still has it.
+    /// The state exactly at `revision`, or the part of it that `interest`, `after` and `limit` ask for where
+    /// only the store still has it.
     ///
     /// - `after`: only keys after this one are shown.
-    /// - `limit`: so many objects; `None` is all.
-    /// - `deadline`: of every wait but the store's own.
+    /// - `limit`: the most objects; `None` is all.
+    /// - `deadline`: for every wait, except for the store's answers.
     ///
     /// # Errors
-    /// [`ReadError::Expired`] when the store has compacted it; [`ReadError::TooLarge`]; [`ReadError::Busy`] when too many
-    /// read past states already.
+    /// [`ReadError::Expired`] when the store has compacted it; [`ReadError::TooLarge`]; [`ReadError::Busy`]
+    /// when too many read past states already.
     pub async fn exact_page(
         &self,
         revision: Revision,
@@ -61,15 +64,16 @@ impl Cacher {
         limit: Option<usize>,
         deadline: Instant,
     ) -> Result<ExactPage, ReadError> {
-        // What the window could still show has no more time than what is in the store: a token is over for everybody at once, also where
-        // nothing has changed since.
+        // A state that the window could still show expires with the store's history as well. So a continue
+        // token expires for everybody at the same time, also where nothing has changed since.
         let oldest = self.backend().oldest_known();
         if revision < oldest {
             return Err(ReadError::Expired { asked: revision, oldest });
         }
         match self.exact(revision, deadline).await {
             Ok(snapshot) => return Ok(ExactPage::Whole(snapshot)),
-            // One of a future that never was is not to be had from the store either.
+            // A revision above the current one was lost when the store went back: the store does not have it
+            // either.
             Err(ReadError::Expired { .. }) if self.snapshot()?.revision() >= revision => {}
             Err(error) => return Err(error),
         }
@@ -126,7 +130,7 @@ impl Cacher {
         self.backend().count(rest).await.map(Some).map_err(from_store)
     }
 
-    /// A place among those that read from the store.
+    /// Waits for the permits to read from the store.
     async fn place_to_read(&self, deadline: Instant) -> Result<[SemaphorePermit<'static>; 2], ReadError> {
         let busy = || ReadError::Busy { retry_after_seconds: 1 };
         let place = PLACES.try_acquire().map_err(|_| busy())?;
@@ -149,7 +153,7 @@ struct Page<'a> {
     last: Option<Key>,
     current: Arc<Snapshot>,
     interner: Interner,
-    // What is not in the current snapshot, of the pages that were read since it was kept, and its bytes.
+    // Objects that are not in the current snapshot and were not put at rest yet, and their bytes.
     new: Vec<Arc<Object>>,
     new_bytes: usize,
     // How many objects the state has so far, from the current snapshot and from pages.
@@ -202,7 +206,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether what is new is too much to be left as it is.
+    /// Whether the new objects are so many that they have to be put at rest.
     fn is_much(&self) -> bool {
         self.new.len() > limits::PAST_PAGE || self.new_bytes > limits::PAST_BYTES
     }
@@ -218,14 +222,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// `None` for what cannot be read, which the cache does not show either.
+    /// `None` for a value that cannot be read, which the cache does not show either.
     fn decode(&mut self, key: Key, found: &Versioned) -> Option<Arc<Object>> {
         let layout = &self.cacher.resource().layout;
         Object::decode(layout, key, found.revision, &found.value, &mut self.interner).ok().map(Arc::new)
     }
 }
 
-/// What the keys in `reach` begin with, up to a slash.
+/// The prefix of all keys in `reach`, up to a slash.
 fn prefix(reach: &Reach) -> Key {
     match reach {
         Reach::Below(prefix) => prefix.clone(),
@@ -233,7 +237,7 @@ fn prefix(reach: &Reach) -> Key {
     }
 }
 
-/// The key after which to begin: shortly before the one that is wanted.
+/// The key after which to begin to read: just before the first one that is wanted.
 fn begin(reach: &Reach, after: Option<&Key>) -> Option<Key> {
     let before = match reach {
         Reach::Below(_) => None,

@@ -18,8 +18,8 @@ use crate::{ExactPage, Interest, Reach};
 /// The readers of past states are counted over the whole process: tests that read them take turns.
 static TURN: Semaphore = Semaphore::const_new(1);
 
-/// The engine, but its feeds and so the cache's window begin at what is current, and its past states are read only by
-/// whoever gets a permit.
+/// The engine, but its feeds and so the cache's window begin at what is current, and its past states are read
+/// only by whoever gets a permit.
 struct Late {
     engine: Arc<Engine>,
     past: Semaphore,

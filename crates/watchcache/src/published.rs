@@ -1,6 +1,6 @@
 //! What the ingest task publishes: the state, and the window of events as watchers see it.
 //!
-//! In: what ingest has. Out: the same, for readers. Never: changed where it is read.
+//! In: the ingest task's state. Out: the same, for readers. Never: changed by a reader.
 
 use std::sync::Arc;
 
@@ -26,27 +26,30 @@ pub(crate) enum Published {
 pub(crate) struct Window {
     pub(crate) log: Log<Arc<Event>>,
     pub(crate) lanes: Arc<Lanes>,
-    // What the store had reached before it went back, or 0: from the current revision to there, revisions are of a future
-    // that never was.
+    // The revision that the store had reached before it went back, or 0. Revisions from the current one up to
+    // it were lost.
     pub(crate) lost_upto: u64,
-    // Where history is not known.
+    // The parts of the history that are not known.
     pub(crate) holes: Arc<[Hole]>,
-    // Up to where it will reach back once that has been read.
+    // The revision to which the window will reach back once early history was read.
     pub(crate) early: Option<Revision>,
     pub(crate) states: States,
 }
 
-/// The states that a store which tells them has told, the first among them.
+/// The states that the store has told, the first included. Only the informer's store tells its state as a
+/// whole, at each LIST.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States {
     pub told: u64,
-    /// Objects by which the last one was not as the one before: those of the first are all.
+    /// In how many objects the last state differed from the one before. For the first state, all of its
+    /// objects.
     pub differences: usize,
     /// The revision of the last state; `None` before there is one.
     pub revision: Option<Revision>,
 }
 
-/// Revisions of which nobody here knows all changes: those between, without the ends.
+/// A hole in the history: not all changes at the revisions between these two are known. The ends themselves
+/// are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hole {
     pub(crate) before: Revision,
@@ -60,12 +63,12 @@ impl Hole {
 }
 
 impl Window {
-    /// Whether `revision`, which is still to come, was reached by a store that has gone back since.
+    /// Whether `revision` is above the current one, and the store had reached it before it went back.
     pub(crate) fn is_lost(&self, revision: Revision) -> bool {
         revision.get() <= self.lost_upto
     }
 
-    /// Whether it does not reach back to `revision` yet, and will.
+    /// Whether the window will reach back to `revision` once early history was read, and does not yet.
     pub(crate) fn is_to_reach(&self, revision: Revision) -> bool {
         self.early.is_some_and(|early| early <= revision) && revision.get() < self.log.oldest()
     }
@@ -75,7 +78,7 @@ impl Window {
     }
 
     /// # Errors
-    /// [`ReadError::Expired`] when what came right after `revision` is not known.
+    /// [`ReadError::Expired`] when the changes directly after `revision` are not known.
     pub(crate) fn check_holes(&self, revision: Revision) -> Result<(), ReadError> {
         match self.holes.iter().find(|hole| hole.has(revision)) {
             Some(hole) => Err(ReadError::Expired { asked: revision, oldest: hole.after }),

@@ -1,7 +1,9 @@
-//! Past snapshots that somebody may come back to: the first page of a paged LIST, or one that was made for a LIST of the past.
+//! Past snapshots that a client may ask for again: for the next page of a LIST, or because a LIST of the past
+//! was made.
 //!
-//! Readers put them there and find them; the ingest task forgets those that nobody asks for, and those that hold the plain
-//! bytes of what has been sealed since: they are made again when they are asked for. Never: the only way to a state.
+//! In: snapshots, from readers. Out: the same, for later readers. The ingest task drops snapshots that nobody
+//! asks for, and those that keep plain bytes in memory of objects that were sealed since. Never: the only way
+//! to a state: each can be made again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +31,8 @@ impl Recent {
         Some(found)
     }
 
-    /// The earliest state after `revision`, of `current`'s history and before it: less is to be undone from there.
+    /// The earliest state after `revision`, of `current`'s history and before it: less is to be undone from
+    /// there.
     pub(crate) fn nearest(&self, revision: Revision, current: &Snapshot) -> Option<Arc<Snapshot>> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let between = |known: &Snapshot| known.revision() > revision && known.revision() < current.revision();
@@ -48,7 +51,7 @@ impl Recent {
             held.push_back((now, snapshot));
             gone
         };
-        // What it alone holds is let go of outside of the lock.
+        // Dropped outside of the lock, because it may be large.
         drop(gone);
     }
 
@@ -57,12 +60,12 @@ impl Recent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Forgets those that were not asked for since `used`.
+    /// Drops snapshots that were not asked for since `used`.
     pub(crate) fn forget_unused(&self, used: Instant) {
         self.retain(|(last, _)| *last >= used);
     }
 
-    /// Forgets those from `oldest` on, which the window can make again.
+    /// Drops snapshots from `oldest` on, which can be made again from the window.
     pub(crate) fn forget_from(&self, oldest: Revision) {
         self.retain(|(_, known)| known.revision() < oldest);
     }
@@ -74,7 +77,7 @@ impl Recent {
             held.extend(kept);
             gone
         };
-        // What they alone hold is let go of outside of the lock.
+        // Dropped outside of the lock, because they may be large.
         drop(gone);
     }
 }

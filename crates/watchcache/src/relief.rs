@@ -1,32 +1,33 @@
-//! What caches let go of when memory is short.
+//! What caches drop when memory is short.
 //!
-//! In: how short it is, and how large their windows are. Out: a cap for each window. Never: touches the tree; it is what
-//! the cache is there for.
+//! In: what is to be dropped, and the sizes of the windows. Out: a cap for the windows. Never: touches the
+//! current objects, which are what a cache is for.
 
 use forebay_revlog::{Limits, Usage};
 
 use crate::limits;
 
-/// What is to give way, in all caches together.
+/// What is to be dropped, in all caches together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relief {
-    /// What is made anew when it is asked for: protobuf messages and inflated blocks.
+    /// Protobuf messages and inflated blocks, which are made again when they are asked for.
     pub made: bool,
     /// Snapshots that are kept for the next pages of LISTs.
     pub snapshots: bool,
-    /// What all windows together may hold.
+    /// The most bytes that all windows together may hold.
     pub windows_bytes_max: usize,
-    /// Windows are to hold less than they do, whatever they may.
+    /// Windows have to hold less than they do now, even if they are within their limits.
     pub windows: bool,
 }
 
-/// The most that each window may hold, so that all are within `relief`; `None` when none has to give way.
+/// The most bytes that each window may hold, so that all are within `relief`; `None` when no window has to
+/// shrink.
 pub fn window_cap(windows: impl IntoIterator<Item = Usage>, relief: Relief) -> Option<usize> {
     let mut sizes: Vec<usize> = windows.into_iter().map(held_bytes).collect();
     sizes.sort_unstable();
     let (total, largest) = (sizes.iter().sum::<usize>(), sizes.last().copied().unwrap_or(0));
     let pressed = relief.windows.then(|| (largest / 2).max(limits::WINDOW_BYTES_MIN));
-    // The small ones keep what they have; the others share what is left alike.
+    // Small windows keep what they have; the others get equal shares of what is left.
     let mut left = relief.windows_bytes_max;
     let shared = (total > left).then(|| {
         for (place, size) in sizes.iter().enumerate() {
@@ -42,7 +43,7 @@ pub fn window_cap(windows: impl IntoIterator<Item = Usage>, relief: Relief) -> O
     Some(cap.max(limits::WINDOW_BYTES_MIN))
 }
 
-/// What a window holds, its events' own memory included.
+/// Bytes that a window holds, its events' own memory included.
 pub fn held_bytes(usage: Usage) -> usize {
     usage.bytes + usage.items * limits::EVENT_BYTES
 }

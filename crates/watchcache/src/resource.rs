@@ -1,6 +1,6 @@
-//! What a cache is a cache of, and whose the history of its store is.
+//! What a cache is a cache of, and who else writes to its store.
 //!
-//! In: what whoever starts a cache says. Out: the same, as data. Never: state.
+//! In: the settings of whoever starts a cache. Out: the same, as data. Never: state.
 
 use std::sync::Arc;
 
@@ -20,24 +20,25 @@ pub struct Resource {
     /// The storage prefix, `/registry/pods/`.
     pub prefix: Key,
     pub layout: Layout,
-    /// Those of the layout's fields whose values LISTs look up: an entry for each object and field.
+    /// The layout's fields by which LISTs look objects up. Each has an index, with an entry for each object.
     pub indexed: Vec<usize>,
-    /// [`limits::PACE`], but in tests.
+    /// [`limits::PACE`]; tests have their own.
     pub pace: limits::Pace,
     pub history: History,
     /// The memory that objects outside of blocks may take, in all caches of a server.
     pub room: Arc<Room>,
-    /// Who of all caches of a server may read early history.
+    /// Permits to read early history, for all caches of a server.
     pub early: Arc<EarlyReaders>,
 }
 
-/// Whose the store's history is.
+/// Who writes to the store, and gives its history up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum History {
-    /// This process's: it is given up once nobody needs it. A hole in it is a mistake, and everybody is told.
+    /// Only this process, which gives history up once nobody needs it. A hole in it is a mistake, and every
+    /// watcher is told.
     #[default]
     Own,
-    /// Others write and give up history, too, and it comes over a network: who has missed nothing that is known goes on across
-    /// a hole, and the cache is held against the store every so often.
+    /// Other processes, too, and the store is reached over a network. A watcher that has missed no known
+    /// change goes on across a hole in the history. The cache is compared with the store every so often.
     Shared { check_every: Duration },
 }

@@ -1,12 +1,16 @@
-//! Room for what is loose: bytes of objects that the caches of a server hold in plain form and have not put at rest yet.
+//! The budget for loose bytes: those of objects that the caches of a server hold in plain form and have not
+//! put at rest yet.
 //!
-//! Whoever takes something in takes room for it first, and gives it back once it is sealed, forgotten, or found to be plain for
-//! good. At the limit a cache waits, and seals what it has meanwhile: so what is loose is bounded, however fast things come. Who
-//! waits for room holds none that only its waiting could free, so that all of them get on.
+//! A cache takes room for objects before it takes them in, and gives it back once they are sealed, dropped,
+//! or found to be better left plain. At the limit a cache waits, and seals its objects meanwhile: so loose
+//! bytes are bounded, however fast changes come. A cache that waits can always free the room that it holds,
+//! so no two wait for each other.
 //!
-//! Beside it stands what they may keep of protobuf messages: without room for one it is not kept, and nobody waits.
+//! The budget for protobuf messages is kept here, too. A message for which there is no room is not kept, and
+//! nobody waits.
 //!
-//! In: bytes. Out: shares. Owner: whoever puts the caches of a server together.
+//! In: bytes. Out: shares. Never: waits longer than its limit. Owner: whoever puts the caches of a server
+//! together.
 
 use std::sync::Arc;
 
@@ -31,7 +35,7 @@ pub struct Room {
     messages: Arc<MessageRoom>,
 }
 
-/// What one cache has taken. Dropping it gives it back.
+/// The room that one cache has taken. Dropping it gives the room back.
 #[derive(Debug)]
 pub(crate) struct Share(OwnedSemaphorePermit);
 
@@ -40,14 +44,14 @@ impl Room {
         Room::waited_for(bytes, limits::ROOM_WAIT)
     }
 
-    /// - `wait`: after so long a cache goes on without.
+    /// - `wait`: how long a cache waits for room before it goes on without.
     pub(crate) fn waited_for(bytes: usize, wait: Duration) -> Room {
         let kib = bytes.div_ceil(KIB).min(u32::MAX as usize >> 3);
         let (free, waiting) = (Arc::new(Semaphore::new(kib)), watch::Sender::new(0));
         Room { free, kib, wait, waiting, messages: Arc::default() }
     }
 
-    /// What all caches may keep of messages.
+    /// The budget for the protobuf messages of all caches.
     pub fn messages(&self) -> &Arc<MessageRoom> {
         &self.messages
     }
@@ -56,22 +60,22 @@ impl Room {
         self.wait
     }
 
-    /// Bytes that are taken.
+    /// Bytes of the room that are taken.
     pub fn taken_bytes(&self) -> usize {
         (self.kib - self.free.available_permits()) * KIB
     }
 
-    /// More than half of it is taken.
+    /// Whether more than half of the room is taken.
     pub(crate) fn is_pressed(&self) -> bool {
         self.taken_bytes() > self.kib / 2 * KIB
     }
 
-    /// Somebody waits.
+    /// Whether a cache waits for room.
     pub(crate) fn is_short(&self) -> bool {
         *self.waiting.borrow() > 0
     }
 
-    /// Waits until somebody does. Cancel-safe.
+    /// Waits until a cache waits for room. Cancel-safe.
     pub(crate) async fn short(&self) {
         // The channel cannot be closed, as this holds its sender.
         let _waiting = self.waiting.subscribe().wait_for(|waiting| *waiting > 0).await.map(drop);
@@ -82,8 +86,8 @@ impl Room {
         self.free.clone().try_acquire_many_owned(self.permits(bytes)).ok().map(Share)
     }
 
-    /// So much of it, or all of it when that is less, once it is free; in the order in which they asked. Cancel-safe. `None` is
-    /// never: the room is not closed.
+    /// Takes `bytes` of the room, or all of it when that is less, once they are free. Served in the order of
+    /// asking. Cancel-safe. Never `None`, because the semaphore is not closed.
     pub(crate) async fn take(&self, bytes: usize) -> Option<Share> {
         if let Some(share) = self.try_take(bytes) {
             return Some(share);

@@ -1,13 +1,14 @@
 //! What is loose stays within its room, at a start and under load, and nobody can tell.
 //!
-//! Time stands still in most of these: nothing becomes quiet, so that whatever is sealed is sealed for want of room.
+//! Time stands still in most of these: nothing becomes quiet, so that whatever is sealed is sealed for want
+//! of room.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Backend, Expect, Op, Outcome, Txn};
+use forebay_backend::{Backend, Expect, Op, Txn, TxnResponse};
 use forebay_embedded::Engine;
 use forebay_embedded::limits::{HISTORY_MS, MARK_EVERY_MS};
 use forebay_object::{Form, Layout, Object, Scope};
@@ -128,7 +129,7 @@ async fn put(engine: Arc<Engine>, key: Key, value: Bytes) {
     let current = engine.get(&key).await.expect("reads");
     let expect = current.map_or(Expect::Absent, |current| Expect::At(current.revision));
     let committed = engine.commit(Txn { key, expect, op: Op::Put { value, ttl: None } }).await;
-    assert!(matches!(committed, Ok(Outcome::Committed(_))), "{committed:?}");
+    assert!(matches!(committed, Ok(TxnResponse::Committed(_))), "{committed:?}");
 }
 
 fn everything(cacher: &Cacher) -> Interest {

@@ -1,5 +1,5 @@
-//! The state of one resource at one revision: immutable, ordered by key, cloned in O(1), with the keys of each value of
-//! the indexed fields beside it.
+//! The state of one resource at one revision: immutable, ordered by key, cloned in O(1), with the keys of
+//! each value of the indexed fields beside it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::unreadable::Unreadable;
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     revision: Revision,
-    // Which filling of the cache it comes from.
+    // The number of the filling of the cache that this state comes from.
     fill: u64,
     tree: Tree<Arc<Object>>,
-    // For each field in `indexed`, the tree's objects by its value: changes with the tree.
+    // For each field in `indexed`, the tree's objects by the field's value. Changes with the tree.
     index: Vec<Tree<ByField>>,
     // Which of the layout's fields.
     indexed: Arc<[usize]>,
@@ -30,7 +30,7 @@ pub struct Snapshot {
     loose: usize,
 }
 
-/// What the objects of a state take, by what it is, in bytes.
+/// Bytes that the objects of a state take, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Bodies as they go on the wire.
@@ -39,8 +39,19 @@ pub struct Held {
     pub blocks: usize,
     /// Keys, labels, fields, and the objects themselves.
     pub headers: usize,
-    /// Their places in the tree and in the indexes: about 12 and 24 bytes, of nodes that are three quarters full.
+    /// Their places in the tree and in the indexes: about 12 and 24 bytes, of nodes that are three quarters
+    /// full.
     pub places: usize,
+}
+
+/// Bytes of a state's objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtRest {
+    /// In plain form, of those at rest, and of all.
+    pub(crate) plain: usize,
+    pub(crate) of_plain: usize,
+    /// As they are at rest.
+    pub(crate) deflated: usize,
 }
 
 impl Held {
@@ -140,8 +151,8 @@ impl Snapshot {
         self.unreadable.len()
     }
 
-    /// The objects in `reach` whose keys come after `after`, in key order, from either end. O(log n) to begin, or to skip;
-    /// how many they are is known.
+    /// The objects in `reach` whose keys come after `after`, in key order, from either end. O(log n) to
+    /// begin, or to skip; how many they are is known.
     pub fn range<'a>(
         &'a self,
         reach: &Reach,
@@ -157,6 +168,34 @@ impl Snapshot {
         upto.saturating_sub(self.tree.weight_before(&start, side))
     }
 
+    /// How much of it is at rest.
+    pub(crate) fn at_rest(&self) -> AtRest {
+        let of_plain = self.tree.weight();
+        let plain = of_plain.saturating_sub(self.held.plain);
+        // What is held is whole buffers, which are a tenth longer than what is in them.
+        AtRest { plain, deflated: self.held.blocks / 11 * 10, of_plain }
+    }
+
+    /// Objects that a read of `interest` looks at, no more than `count`, one of each of as many equal parts;
+    /// and how many all of them are. O(log n) for each.
+    pub(crate) fn sample<'a>(
+        &'a self,
+        interest: &Interest,
+        count: usize,
+    ) -> (usize, Box<dyn Iterator<Item = &'a Arc<Object>> + 'a>) {
+        let indexed = self.indexed_term(interest);
+        match indexed.and_then(|term| Some((self.index_of(term)?, term))) {
+            Some((index, term)) => {
+                let places = index.places(places_of(index, &term.value, &interest.reach, None));
+                (places.len(), Box::new(one_of_each(places, count).map(|entry| &entry.object)))
+            }
+            None => {
+                let all = self.range(&interest.reach, None);
+                (all.len(), Box::new(one_of_each(all, count)))
+            }
+        }
+    }
+
     /// Where in the tree the objects of `reach` are.
     fn places(&self, reach: &Reach, after: Option<&Key>) -> Range<usize> {
         let ((start, side), (end, end_side)) = ends(reach, after);
@@ -164,8 +203,8 @@ impl Snapshot {
         self.tree.rank(&start, side).min(end)..end
     }
 
-    /// The objects in `interest`'s reach whose keys come after `after`, in key order: all that match, and others. Few
-    /// others when the interest pins an indexed field's value.
+    /// The objects in `interest`'s reach whose keys come after `after`, in key order: all that match, and
+    /// others. Few others when the interest pins an indexed field's value.
     pub fn candidates<'a>(
         &'a self,
         interest: &'a Interest,
@@ -196,10 +235,7 @@ impl Snapshot {
         reach: &Reach,
         after: Option<&Key>,
     ) -> impl Iterator<Item = &'a Arc<Object>> + Send + use<'a> {
-        let ((start, side), (end, end_side)) = ends(reach, after);
-        let end = index.rank(&(value.into(), end), end_side);
-        let start = index.rank(&(value.into(), start), side);
-        index.places(start.min(end)..end).map(|entry| &entry.object)
+        index.places(places_of(index, value, reach, after)).map(|entry| &entry.object)
     }
 
     /// How many objects come before the one at `key`, if there is one. O(log n).
@@ -262,8 +298,8 @@ impl Snapshot {
         previous
     }
 
-    /// The same with indexes of all objects. All at once costs a fraction of what they cost one by one, each of which is
-    /// looked for among those that are elsewhere in memory.
+    /// The same with indexes of all objects. All at once costs a fraction of what they cost one by one, each
+    /// of which is looked for among those that are elsewhere in memory.
     pub(crate) fn with_indexes(mut self) -> Snapshot {
         for (index, &field) in self.index.iter_mut().zip(&*self.indexed) {
             let all = self.tree.places(0..self.tree.len());
@@ -343,6 +379,32 @@ impl Snapshot {
         debug_assert!(revision <= self.revision);
         self.revision = revision;
     }
+}
+
+/// One of each of `count` equal parts; all, where they are fewer. Now from here, now from there in a part:
+/// what is labelled in turn would be found always or never at equal distances.
+fn one_of_each<T>(mut all: impl ExactSizeIterator<Item = T>, count: usize) -> impl Iterator<Item = T> {
+    let (len, mut part, mut passed) = (all.len(), 0, 0);
+    let parts = count.min(len);
+    std::iter::from_fn(move || {
+        if part == parts {
+            return None;
+        }
+        let (begin, end) = (part * len / parts, (part + 1) * len / parts);
+        // The golden ratio of 64 bits: its multiples are spread over all of them.
+        let scattered = (part as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+        let place = begin + scattered as usize % (end - begin);
+        let skip = place - passed;
+        (part, passed) = (part + 1, place + 1);
+        all.nth(skip)
+    })
+}
+
+/// Where in an index the objects of `reach` are that have `value`.
+fn places_of(index: &Tree<ByField>, value: &str, reach: &Reach, after: Option<&Key>) -> Range<usize> {
+    let ((start, side), (end, end_side)) = ends(reach, after);
+    let end = index.rank(&(value.into(), end), end_side);
+    index.rank(&(value.into(), start), side).min(end)..end
 }
 
 /// Where the keys of `reach` that come after `after` begin and end.

@@ -12,7 +12,7 @@ use crate::snapshot::{Held, Snapshot};
 
 const PREFIX: &str = "/registry/pods/";
 
-fn key(place: &str) -> Key {
+pub(crate) fn key(place: &str) -> Key {
     Key::from(format!("{PREFIX}{place}"))
 }
 
@@ -42,19 +42,19 @@ fn empty() -> Snapshot {
     Snapshot::new(Revision::FIRST, 7, Arc::from([0, 2]))
 }
 
-fn holding(pods: &[Arc<Object>]) -> Snapshot {
+pub(crate) fn holding(pods: &[Arc<Object>]) -> Snapshot {
     let mut snapshot = empty();
     pods.iter().for_each(|pod| assert!(snapshot.put(pod.clone()).is_none()));
     snapshot
 }
 
 /// Four pods, two of which are on the node n1.
-fn pods() -> Vec<Arc<Object>> {
+pub(crate) fn pods() -> Vec<Arc<Object>> {
     let at = [("a/x", "n1", "m1"), ("a/y", "n2", "m1"), ("ab/x", "n1", "m2"), ("b/x", "", "n1")];
     at.iter().zip(2..).map(|((place, node, other), revision)| pod(place, revision, (node, other))).collect()
 }
 
-fn below(place: &str) -> Reach {
+pub(crate) fn below(place: &str) -> Reach {
     Reach::Below(key(place))
 }
 

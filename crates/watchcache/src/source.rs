@@ -1,10 +1,12 @@
-//! The feed of one cache: opened after a revision, opened again where it was lost, and read where reading may block.
+//! The feed of one cache: it is opened after a revision, opened again when it is lost, and read on a thread
+//! where reading may block.
 //!
-//! A feed begins with history, which the store reads from disk; then it goes on from memory. Until it has reached what
-//! was current when it was opened, it is read on a thread that may block, and one page ahead: while the caller decodes
-//! one page, the next is being read.
+//! A feed begins with history, which the store reads from disk; then it goes on from memory. Until it has
+//! reached the revision that was current when it was opened, it is read on a thread that may block, and one
+//! page ahead: while the caller decodes one page, the next is being read.
 //!
-//! In: a backend, a prefix, a revision. Out: changes, in order. Owner: the ingest task.
+//! In: a backend, a prefix, a revision. Out: changes, in order. Never: decodes a value. Owner: the ingest
+//! task.
 
 use std::sync::Arc;
 
@@ -15,8 +17,8 @@ use tokio::task::JoinHandle;
 
 use crate::limits;
 
-/// Who may read history now, of all caches of this process: each holds a thread while it does, and then a page that the cache
-/// has not taken in yet.
+/// Permits to read history, of all caches of this process. A reader uses a thread, and then holds a page
+/// until its cache has taken it in.
 static READERS: Semaphore = Semaphore::const_new(limits::HISTORY_READERS_MAX);
 
 /// What a thread gives back: the feed, a page, and what the page is.
@@ -30,9 +32,9 @@ pub(crate) struct Source {
     feed: Option<Feed>,
     // The page after the one that was taken last.
     ahead: Option<JoinHandle<Read>>,
-    // For the page that was taken last, which the caller has.
+    // The permit of the page that was taken last, which the caller has.
     taken: Option<SemaphorePermit<'static>>,
-    // Below this there may be history to read.
+    // Up to this revision reading may mean to read history, which blocks.
     current: Revision,
     caught_up: bool,
     // The revision after which the feed was last opened.
@@ -54,7 +56,7 @@ impl Source {
         Ok(Source::of(backend, prefix, feed, after, current))
     }
 
-    /// The same for who has just asked what is current: that is not asked again.
+    /// The same for a caller that has just asked the store for the current revision.
     pub(crate) async fn open_upto(
         backend: Arc<dyn Backend>,
         prefix: Key,
@@ -82,8 +84,8 @@ impl Source {
     /// Goes on after `reached` although the feed was lost, from the store's history.
     ///
     /// # Errors
-    /// [`FeedError::Compacted`] when the history does not reach back that far, or the feed has not moved since it was
-    /// last opened: then the state is read again.
+    /// [`FeedError::Compacted`] when the history does not reach back that far, or the feed has not moved
+    /// since it was last opened: then the state is read again.
     pub(crate) async fn resume(&mut self, reached: Revision, lost: FeedError) -> Result<(), FeedError> {
         if reached <= self.opened_after {
             return Err(lost);
@@ -102,7 +104,8 @@ impl Source {
         self.current
     }
 
-    /// Moves what there is now into `changes`. Not cancel-safe: a call that is dropped may lose the feed.
+    /// Moves the changes that there are now into `changes`. Not cancel-safe: a call that is dropped may lose
+    /// the feed.
     pub(crate) async fn take(&mut self, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
         if self.caught_up {
             let feed = self.feed.as_mut().ok_or_else(gone)?;
@@ -128,7 +131,7 @@ impl Source {
         step
     }
 
-    /// Somebody waits for `upto`.
+    /// Asks the store to hurry, because somebody waits for `upto`.
     pub(crate) fn hasten(&self, upto: Revision) {
         if let Some(feed) = &self.feed {
             feed.hasten(upto);

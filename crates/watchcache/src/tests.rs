@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use forebay_apimachinery::selector::LabelSelector;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Backend, Expect as Wanted, Op, Outcome, Txn};
+use forebay_backend::{Backend, Expect as Wanted, Op, Txn, TxnResponse};
 use forebay_embedded::{Engine, Options};
 use forebay_object::{Form, Layout, Scope};
 use forebay_rt::{Clock, Duration, Random, Tasks};
@@ -114,8 +114,8 @@ impl World {
         let current = self.engine.get(&key).await.expect("reads");
         let expect = current.map_or(Wanted::Absent, |current| Wanted::At(current.revision));
         match self.engine.commit(Txn { key, expect, op }).await.expect("commits") {
-            Outcome::Committed(revision) => revision,
-            Outcome::Conflict(found) => panic!("{found:?}"),
+            TxnResponse::Committed(revision) => revision,
+            TxnResponse::Conflict(found) => panic!("{found:?}"),
         }
     }
 
@@ -289,7 +289,7 @@ async fn a_bookmark_covers_everything_sent_and_moves_with_other_resources() {
     let mut watcher = world.cacher.watch(everything(), start).expect("held");
     let other = Key::from("/registry/configmaps/a/x");
     let txn = Txn { key: other, expect: Wanted::Absent, op: Op::Put { value: "{}".into(), ttl: None } };
-    let Outcome::Committed(elsewhere) = world.engine.commit(txn).await.expect("commits") else {
+    let TxnResponse::Committed(elsewhere) = world.engine.commit(txn).await.expect("commits") else {
         panic!("conflict")
     };
     assert_eq!(watcher.bookmark(world.soon()).await, Some(elsewhere));

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Outcome, Range, RangePage, ReadError, Rewrite,
-    Size, Tell, Told, Txn, TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, GiveWay, Range, RangePage, ReadError, Rewrite, Size, Tell,
+    Told, Txn, TxnError, TxnResponse, Versioned,
 };
 use forebay_object::{Came, Form, Marks, Packed};
 use forebay_rt::{Clock, Random, Tasks};
@@ -53,7 +53,7 @@ fn never<T>() -> T {
 }
 
 impl Backend for Scripted {
-    fn commit(&self, _txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, _txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         never()
     }
     fn get<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>> {
@@ -333,8 +333,8 @@ async fn who_cannot_tell_any_more_is_replaced_and_nobody_is_told_what_has_not_ch
     assert_eq!(told(&mut follower, 2).await, ["~a/two@4 to 12", "relisted 2"]);
 }
 
-/// Random states and changes: what is shown is what was told, and a follower's tale adds up to it, whether it listens all the time or
-/// hardly ever.
+/// Random states and changes: what is shown is what was told, and a follower's tale adds up to it, whether it
+/// listens all the time or hardly ever.
 #[tokio::test]
 async fn whatever_is_told_adds_up_for_the_quick_and_for_the_slow() {
     for seed in 0..40 {

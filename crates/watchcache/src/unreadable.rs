@@ -1,7 +1,8 @@
-//! The keys of a state whose values cannot be read: there is something, and nobody can say what.
+//! The keys of a state whose values cannot be read.
 //!
-//! Cloned in O(1), nothing while there are none. At [`UNREADABLE_MAX`](limits::UNREADABLE_MAX) it stops counting, and any key may be
-//! one of them.
+//! In: keys. Out: whether a key may be one of them. Cloned in O(1), and free while there are none. Beyond
+//! [`UNREADABLE_MAX`](limits::UNREADABLE_MAX) keys are no longer remembered, and any key may be one of them.
+//! Never: keeps a value.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ impl Unreadable {
         }
     }
 
-    /// The key is gone, or its value can be read.
+    /// Notes that the key is gone, or that its value can be read now.
     pub(crate) fn forget(&mut self, key: &Key) {
         let Some(keys) = self.0.as_mut().filter(|keys| keys.known.contains(key)) else { return };
         let keys = Arc::make_mut(keys);

@@ -1,11 +1,14 @@
 //! One WATCH: a cursor over the window, and the initial state before it if it was asked for.
 //!
-//! Owned by the connection that reads it. Holds no event: a slow one is parked by its socket and resumes from the
-//! window, or is told Expired.
+//! In: a cache, an interest, a place to begin. Out: [`WatchStep`]s, in order. Never: holds an event while it
+//! waits. A slow watcher waits for its socket, and goes on from the window afterwards, or is told Expired.
+//!
+//! Owner: the connection that reads it.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use forebay_apimachinery::{Key, Revision};
@@ -24,11 +27,12 @@ use crate::snapshot::Snapshot;
 /// What a watcher is to send next.
 #[derive(Clone, Debug)]
 pub enum WatchStep {
-    /// An event. DELETED carries the last state that matched; `revision` is the event's, which a DELETED event shows.
+    /// An event. DELETED carries the last state that matched; `revision` is the event's, which a DELETED
+    /// event shows.
     Event { kind: EventKind, object: Arc<Object>, revision: Revision },
     /// The initial state is complete, as of this revision.
     InitialEventsEnd(Revision),
-    /// What was to come next is no longer held.
+    /// The next event is no longer in the window.
     Expired { asked: Revision, oldest: Revision },
     /// The resource is no longer served, or the cache was filled anew.
     Closed,
@@ -38,26 +42,26 @@ pub enum WatchStep {
 pub struct Watcher {
     cacher: Cacher,
     interest: Interest,
-    // Every object of the resource is in its interest: then that is not looked at.
+    // Every object of the resource is in its interest, so no object has to be looked at.
     is_for_all: bool,
     cursor: Cursor<Arc<Event>>,
-    // Boxed: most watchers are past it.
+    // Boxed, because most watchers are past their initial state.
     initial: Option<Box<Initial>>,
-    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX. `None` when there is nothing, as most
-    // of the time.
+    // Pulled and not yet given out, at most WATCH_BATCH_MAX or INITIAL_BATCH_MAX. `None` when there is
+    // nothing, as most of the time.
     pending: Option<Pending>,
-    // Every event up to here was given out or does not match.
+    // Every event up to this revision was given out, or does not match.
     reached: Revision,
-    // Of the last event, what its object takes: by that it is known how many there is room for.
+    // The size of the last event's object, by which it is estimated how many events there is room for.
     event_bytes: usize,
 }
 
-/// What one who is asked for several steps in a row may do for them.
+/// How much work a watcher may do in one turn of its task, for all steps that it is asked for.
 #[derive(Debug)]
 pub struct Budget {
     // How many more events may be looked at in this turn.
     looks: usize,
-    // A pull found less than it asked for: there was nothing more then.
+    // The last pull found fewer events than it asked for: there were no more.
     is_drained: bool,
 }
 
@@ -68,7 +72,7 @@ impl Budget {
     }
 }
 
-/// Boxed: a watcher that waits has none.
+/// Boxed, because a watcher that waits has none.
 #[allow(clippy::box_collection, reason = "there is none most of the time")]
 type Pending = Box<VecDeque<WatchStep>>;
 
@@ -76,8 +80,16 @@ type Pending = Box<VecDeque<WatchStep>>;
 struct Initial {
     snapshot: Arc<Snapshot>,
     after: Option<Key>,
-    // Its reader wants blocks: what is pulled ends where one begins.
+    // The reader wants whole blocks: a pull ends where a block begins.
     in_blocks: bool,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        if self.is_for_all {
+            self.cacher.counters().watchers_of_all.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Watcher {
@@ -90,6 +102,9 @@ impl Watcher {
         let reached = Revision::from_log(cursor.seen());
         let initial = initial.map(|snapshot| Box::new(Initial { snapshot, after: None, in_blocks: false }));
         let is_for_all = interest.is_all_below(&cacher.resource().prefix);
+        if is_for_all {
+            Counters::add(&cacher.counters().watchers_of_all, 1);
+        }
         Watcher {
             cacher,
             interest,
@@ -112,11 +127,11 @@ impl Watcher {
         }
     }
 
-    /// The same for one who has room for about `room` bytes: no more is pulled ahead, as it would be kept from being
-    /// sealed or forgotten.
+    /// The next step for a reader that has room for about `room` bytes. No more than that is pulled ahead,
+    /// because events that were pulled are neither sealed nor dropped.
     ///
-    /// - `budget`: of which it takes the looks that it makes. Pending when none is left: nobody is woken for what is next,
-    ///   it is to be asked for again once others had their turn.
+    /// - `budget`: pays for the looks that are made. Pending when nothing is left of it. Nobody is woken
+    ///   then: the caller has to ask again once other tasks have had their turn.
     pub fn next_within(&mut self, room: usize, budget: &mut Budget) -> Poll<Option<WatchStep>> {
         loop {
             if let Some(step) = self.pop() {
@@ -156,10 +171,10 @@ impl Watcher {
         self.initial.is_some() && self.interest.is_unfiltered()
     }
 
-    /// Objects of the initial state that come next, if they are all of a block at rest and all match. For who asks again
-    /// before each step: what is pulled ends from then on where a block begins.
+    /// The next objects of the initial state, if they are a whole block and all match. From the first call
+    /// on, a pull ends where a block begins; so the caller has to ask for a block before each step.
     ///
-    /// - `budget`: as for [`Watcher::next_within`], which is to be asked when there is no block.
+    /// - `budget`: as for [`Watcher::next_within`], which the caller asks when there is no block.
     pub fn next_segment(&mut self, budget: &mut Budget) -> Option<Vec<Arc<Object>>> {
         let initial = self.initial.as_mut().filter(|_| self.interest.is_unfiltered())?;
         initial.in_blocks = true;
@@ -176,17 +191,17 @@ impl Watcher {
         Some(block)
     }
 
-    /// Where one is who wants everything, is past its initial state and has nothing pending: what is sent next to one is what is
-    /// sent next to all that are there.
+    /// The position of a watcher that wants every event, is past its initial state, and has nothing pending.
+    /// All watchers at the same position are sent the same next.
     pub fn position(&self) -> Option<Position> {
         let is_live = self.is_for_all && self.pending.is_none() && self.initial.is_none();
         if is_live { self.cursor.position() } else { None }
     }
 
-    /// Passes over the event that is next at `at`, the only one of its revision, because it was sent. False when it is not
-    /// next here.
+    /// Skips the next event, the only one of its revision, because it was sent already as that of another
+    /// watcher at `at`. Returns false when this watcher is elsewhere.
     ///
-    /// - `bytes`: that it takes.
+    /// - `bytes`: the event's size.
     pub fn pass(&mut self, at: Position, revision: Revision, bytes: usize) -> bool {
         let is_next = self.position() == Some(at) && self.cursor.step_over(at, revision.get());
         if is_next {
@@ -201,12 +216,13 @@ impl Watcher {
         self.pending.is_none() && self.initial.is_none() && self.cursor.is_at_end()
     }
 
-    /// The revision up to which everything was given out, if nothing is half given out: a bookmark of it is true.
+    /// The revision up to which everything was given out, which a bookmark may have. `None` while only a part
+    /// of a revision was.
     pub fn passed(&self) -> Option<Revision> {
         (self.pending.is_none() && self.initial.is_none()).then_some(self.reached)
     }
 
-    /// Whether what it waits for comes after a revision that the cache has not reached.
+    /// Whether the watcher begins after a revision that the cache has not reached.
     pub fn is_ahead(&self) -> bool {
         self.cacher.snapshot().is_ok_and(|now| self.reached > now.revision())
     }
@@ -216,7 +232,7 @@ impl Watcher {
         self.initial.is_some()
     }
 
-    /// Bytes of the objects in reach of what is given out of the initial state, whether they match or not.
+    /// Bytes of the objects in reach of the initial state, whether they match or not.
     pub fn state_bytes(&self) -> usize {
         match (&self.initial, &self.interest.reach) {
             (None, _) => 0,
@@ -227,13 +243,13 @@ impl Watcher {
         }
     }
 
-    /// Whether it can go on where it is without holding anything but that place: it is past its initial state, and what
-    /// comes next is still held.
+    /// Whether the watcher holds nothing but its place, and can go on from there: it is past its initial
+    /// state, and the window still has the next event.
     pub fn has_place(&self) -> bool {
         self.initial.is_none() && !self.cursor.is_expired()
     }
 
-    /// Ends it, though its client did not: counted if that fell behind.
+    /// Ends the watcher although its client is still there. Counted when the client fell behind.
     pub fn give_up(self) {
         if self.cursor.is_expired() {
             Counters::add(&self.cacher.counters().terminated_watchers, 1);
@@ -245,7 +261,7 @@ impl Watcher {
         poll_fn(|cx| self.poll_ready(cx)).await;
     }
 
-    /// The same as a poll, for a task that waits for other things as well.
+    /// [`Watcher::ready`] as a poll, for a task that waits for other things as well.
     pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let has_some = self.pending.is_some() || self.initial.is_some();
         if !has_some && ready!(self.cursor.poll_ready(cx)) {
@@ -254,7 +270,7 @@ impl Watcher {
         Poll::Ready(())
     }
 
-    /// A bookmark as who sends one makes it: once it is [settled](Watcher::settled), by what is known then.
+    /// A bookmark as production code makes it: after [`Watcher::settled`], with what is known then.
     #[cfg(test)]
     pub(crate) async fn bookmark(&mut self, deadline: Instant) -> Option<Revision> {
         self.settled(deadline).await;
@@ -266,8 +282,8 @@ impl Watcher {
         }
     }
 
-    /// Waits until it is known what is current, at most until `deadline`, so that the bookmark of a quiet resource moves; not
-    /// when something is still to be given out.
+    /// Waits until the current revision is known, at most until `deadline`, so that the bookmark of a quiet
+    /// resource moves. Does not wait while something is still to be given out.
     pub fn settled(&self, deadline: Instant) -> impl Future<Output = ()> + use<> {
         let cacher = self.passed().is_some().then(|| self.cacher.clone());
         async move {
@@ -278,8 +294,8 @@ impl Watcher {
         }
     }
 
-    /// The revision of a bookmark that would be true now: everything up to it was given out. `None` while something is still to
-    /// be given out; pending when it has looked at as much as it may, as [`Watcher::next_within`].
+    /// The revision for a bookmark now: everything up to it was given out. `None` while something is still to
+    /// be given out. Pending when the budget is used up, as [`Watcher::next_within`].
     pub fn bookmark_within(&mut self, budget: &mut Budget) -> Poll<Option<Revision>> {
         if self.passed().is_none() {
             return Poll::Ready(None);
@@ -331,7 +347,7 @@ impl Watcher {
         Pulled::Some { objects: looked_at, first: None }
     }
 
-    /// What was pulled and comes next.
+    /// The next step of those that were pulled.
     fn pop(&mut self) -> Option<WatchStep> {
         let pending = self.pending.as_mut()?;
         let step = pending.pop_front();
@@ -345,17 +361,17 @@ impl Watcher {
         self.is_for_all || self.interest.matches(object)
     }
 
-    /// Looks at so many objects.
+    /// How many looks `objects` objects take.
     fn looks(&self, objects: usize) -> usize {
         if self.is_for_all { objects } else { objects * self.interest.looks() }
     }
 
-    /// Objects that so many looks are enough for.
+    /// For how many objects `looks` are enough.
     fn objects_max(&self, looks: usize) -> usize {
         if self.is_for_all { looks.max(1) } else { self.interest.objects_max(looks) }
     }
 
-    /// Keeps a step that was pulled: as the first if there is none yet.
+    /// Puts a pulled step into `first` if that is empty, and keeps it for later otherwise.
     fn put(&mut self, step: WatchStep, first: &mut Option<WatchStep>) {
         match first {
             None => *first = Some(step),
@@ -371,7 +387,7 @@ impl Watcher {
     /// Looks at about `most` events at most.
     fn pull_events(&mut self, most: usize) -> Pulled {
         let asked = self.reached;
-        // Not kept: a watcher is idle for longer than it takes to reserve that again.
+        // Not kept for the next pull: a watcher is idle most of the time, and this is cheap to allocate.
         let mut pulled = SmallVec::<[_; 1]>::new();
         match self.cursor.take(most, &mut pulled) {
             None if pulled.is_empty() => return Pulled::Nothing,
@@ -406,7 +422,8 @@ impl Watcher {
 }
 
 enum Pulled {
-    /// So many objects or events were looked at. What comes next is given out at once; what follows it is pending.
+    /// So many objects or events were looked at. What comes next is given out at once; what follows it is
+    /// pending.
     Some {
         objects: usize,
         first: Option<WatchStep>,

@@ -1,4 +1,5 @@
-//! One watcher as its connection sees it: what it says of its place, how far it looks and pulls at a time, and when it waits.
+//! One watcher as its connection sees it: what it says of its place, how far it looks and pulls at a time,
+//! and when it waits.
 
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
@@ -256,4 +257,19 @@ async fn one_that_is_given_up_counts_as_terminated_if_it_fell_behind() {
     assert_eq!(terminated(), 0);
     behind.give_up();
     assert_eq!(terminated(), 1);
+}
+
+#[tokio::test]
+async fn those_that_are_sent_every_event_are_counted_while_they_are_there() {
+    let world = World::new().await;
+    let count = || world.cacher.counters().watchers_of_all.load(Ordering::Relaxed);
+    let watchers =
+        [everything(), everything(), labelled("app=web")].map(|interest| world.watch_now(interest));
+    assert_eq!(count(), 2);
+    let [one, other, some] = watchers;
+    other.give_up();
+    drop(some);
+    assert_eq!(count(), 1);
+    drop(one);
+    assert_eq!(count(), 0);
 }

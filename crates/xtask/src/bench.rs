@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: builds forebay and the bench, both optimised, and what LISTs are measured beside, and hands over.
+//! `cargo xtask bench`: builds forebay and the bench, both optimised, and what LISTs are measured beside, and
+//! hands over.
 //!
 //! In: the bench's own arguments, passed on as they are. Out: the bench's output.
 //! Never: a measurement.
@@ -28,7 +29,8 @@ pub fn bench(args: &[String]) -> Done {
     if !help {
         let server = release.join("forebay-bench-static");
         static_server(&server)?;
-        client_go(&release.join("forebay-mirrored-client-go"))?;
+        client_go("mirrored", &release.join("forebay-mirrored-client-go"))?;
+        client_go("crowd", &release.join("forebay-crowd-client-go"))?;
         bench.arg("--static-server").arg(server);
     }
     run::run(bench.args(args))
@@ -40,10 +42,11 @@ fn static_server(program: &Path) -> Done {
     run::run(Command::new("go").arg("build").arg("-o").arg(program).arg(source))
 }
 
-/// Builds the informers of client-go at `program`, which the scenarios informer and informer-paths look for beside their own.
-fn client_go(program: &Path) -> Done {
+/// Builds informers of client-go at `program`, which the scenarios informer, informer-paths and avalanche
+/// look for beside their own.
+fn client_go(command: &str, program: &Path) -> Done {
     let module = run::root().join("crates/faults/go");
     let mut go = Command::new("go");
     go.current_dir(module).env("GOFLAGS", "-buildvcs=false").env("CGO_ENABLED", "0");
-    run::run(go.args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(program).arg("./mirrored"))
+    run::run(go.args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(program).arg(format!("./{command}")))
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: every check, in the order in which they are cheap.
 //!
-//! In: the checkout. Out: each step with its duration, the lines of `cargo test`, and last `N passed, N failed`.
-//! Never: a test left out in a CI run; what needs the Go peers gets them built first.
+//! In: the checkout. Out: each step with its duration, the lines of `cargo test`, and last
+//! `N passed, N failed`. Never: a test left out in a CI run; what needs the Go peers gets them built first.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};

@@ -1,9 +1,10 @@
 //! `cargo xtask mutants core`: shows that the tests of the core bite.
 //!
-//! In: the files of [`CORE`]. Out: for each how many of the small changes that cargo-mutants makes to it the tests of its
-//! own crate notice, and an error when that is less than [`CAUGHT_PERCENT_MIN`] of a crate's. A change that means nothing
-//! stands in `.cargo/mutants.toml` with its reason, and is not made; one that stands there and fits no code any more is an
-//! error. Never: part of `ci`, as it takes an hour; changes the sources, it works on the copy of `mutants`.
+//! In: the files of [`CORE`]. Out: for each how many of the small changes that cargo-mutants makes to it the
+//! tests of its own crate notice, and an error when that is less than [`CAUGHT_PERCENT_MIN`] of a crate's. A
+//! change that means nothing stands in `.cargo/mutants.toml` with its reason, and is not made; one that
+//! stands there and fits no code any more is an error. Never: part of `ci`, as it takes an hour; changes the
+//! sources, it works on the copy of `mutants`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +25,8 @@ const EQUIVALENT: &str = ".cargo/mutants.toml";
 /// Changes of this kind cargo-mutants lists, and makes, whatever the pattern (27.1).
 const WHATEVER_THE_PATTERN: &str = ": delete field ";
 
-/// A test that takes longer than this, and than five times what all take on the sources as they are, hangs: noticed.
+/// A test that takes longer than this, and than five times what all take on the sources as they are, hangs:
+/// noticed.
 const HANGS_AFTER_SECONDS: &str = "10";
 
 /// Files of a crate, and which of its tests are run.

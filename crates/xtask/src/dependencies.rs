@@ -1,7 +1,9 @@
-//! The dependency tree, held against `deny.toml`: licences, banned crates, two versions of one crate, features, sources.
+//! The dependency tree, held against `deny.toml`: licences, banned crates, two versions of one crate,
+//! features, sources.
 //!
-//! In: `deny.toml`, which `cargo deny check bans licenses sources` reads as well, and `cargo metadata` for each target that it names. Out:
-//! every finding. Never: a section of `deny.toml` that is not looked at: an unknown key is an error.
+//! In: `deny.toml`, which `cargo deny check bans licenses sources` reads as well, and `cargo metadata` for
+//! each target that it names. Out: every finding. Never: a section of `deny.toml` that is not looked at: an
+//! unknown key is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

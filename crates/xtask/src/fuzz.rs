@@ -1,6 +1,7 @@
 //! `cargo xtask fuzz`: the tests that give mutated inputs to parsers, for longer than ci does.
 //!
-//! In: how many inputs each target gets, and from which seed. Out: the tests' own output; a failure shows its input.
+//! In: how many inputs each target gets, and from which seed. Out: the tests' own output; a failure shows its
+//! input.
 
 use crate::run::{self, Done};
 

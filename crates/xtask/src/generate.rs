@@ -1,4 +1,5 @@
-//! `cargo xtask gen`: the schema table, made by the Go program in `crates/schema/gen` from the Kubernetes modules' types.
+//! `cargo xtask gen`: the schema table, made by the Go program in `crates/schema/gen` from the Kubernetes
+//! modules' types.
 //!
 //! In: what that program prints, from the modules it pins. Out: `crates/schema/data/builtin.txt`.
 //! Never: a table written by `--check`, or half a one by a generator that failed.

@@ -1,7 +1,8 @@
-//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | mutants`.
+//! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
+//! suites | e2e | mutants`.
 //!
-//! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all went well.
-//! Never: a dependency that takes longer to build than to run; logic that the product needs.
+//! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
+//! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
 
 #![allow(clippy::disallowed_methods, reason = "a chore that times itself; no simulation runs it")]
 
@@ -10,14 +11,19 @@ mod bench;
 mod ci;
 mod core_mutants;
 mod dependencies;
+mod e2e;
 mod fuzz;
 mod generate;
 mod mutants;
 mod peers;
+mod plugins;
 mod python;
 mod robustness;
+mod rules;
 mod run;
+mod sequences;
 mod sim;
+mod suites;
 
 use std::process::ExitCode;
 
@@ -36,6 +42,23 @@ cargo xtask <command>
                             simulate N seeds from S on and say what happened; --print shows every line of it,
                             --release builds it optimised, for long runs
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
+  plugins [--count N] [--from S]
+                            send 2,000 cases for each admission plugin to forebay and kube-apiserver
+  sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
+                            send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
+                            that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
+                            --all shows differences that are known, too
+  rules [NAME] [--show] [--release]
+                            send the definitions of well-known operators, and for each of their rules objects that pass and
+                            that fail, to forebay and kube-apiserver, and compare; NAME is an operator, or in a definition's
+                            name; --show prints what differs with its objects
+  rules --times             say what an evaluation of a rule takes beside cel-go
+  suites [suite] [package] [...]
+                            run controller-runtime's own tests, and those of Flux' library of server-side apply, from their
+                            Go modules, on forebay by way of envtest
+  e2e [--focus REGEX] [--rival] [--release]
+                            run upstream's own specs that need no nodes, on forebay or, with --rival, on kube-apiserver, and say
+                            which fail that are not known to; --focus runs those of such a name
   mutants                   make each mistake of crates/{sim,fuzz}/mutants in a copy, and see that the simulation, or the fuzzer, finds it
   mutants core [package] [...]
                             change the core's sources in a copy, a little at a time, and see that their crates' tests notice 95 %
@@ -67,6 +90,11 @@ fn main() -> ExitCode {
         "bench" => bench::bench(rest),
         "sim" => sim::sim(rest),
         "fuzz" => fuzz::fuzz(rest),
+        "plugins" => plugins::plugins(rest),
+        "sequences" => sequences::sequences(rest),
+        "rules" => rules::rules(rest),
+        "suites" => suites::suites(rest),
+        "e2e" => e2e::e2e(rest),
         "mutants" => match rest.split_first() {
             Some((first, only)) if first == "core" => core_mutants::core(only),
             _ => run::flags(rest, &["core"]).and_then(|_| mutants::mutants()),

@@ -1,10 +1,10 @@
 //! `cargo xtask mutants`: shows that the simulation and the fuzz targets find what is wrong.
 //!
-//! In: `crates/sim/mutants/*.mutant`, each a deliberate mistake as an edit of the sources that a seed is to find, and
-//! `crates/fuzz/mutants/*.mutant`, which a fuzz target is to find. Out: for each what finds it first; an error when nothing of
-//! CI does, when an edit no longer fits, or when something is found with no mistake made. The sources themselves have no
-//! hook: the edits are made in a copy, all at once, each behind a switch that an environment variable throws, so that one
-//! build has all of them.
+//! In: `crates/sim/mutants/*.mutant`, each a deliberate mistake as an edit of the sources that a seed is to
+//! find, and `crates/fuzz/mutants/*.mutant`, which a fuzz target is to find. Out: for each what finds it
+//! first; an error when nothing of CI does, when an edit no longer fits, or when something is found with no
+//! mistake made. The sources themselves have no hook: the edits are made in a copy, all at once, each behind
+//! a switch that an environment variable throws, so that one build has all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -146,8 +146,8 @@ fn try_out(binary: &Path, finder: &Finder, mutant: &str, seeds: &[&str]) -> Resu
     Ok(Run { found, seconds: began.elapsed().as_secs_f64() })
 }
 
-/// Builds the copy where everything is built, so that other people's crates are built once. The binary has the name of
-/// the real one there, so it is taken away at once.
+/// Builds the copy where everything is built, so that other people's crates are built once. The binary has
+/// the name of the real one there, so it is taken away at once.
 fn build(dir: &Path, package: &str) -> Result<PathBuf, String> {
     let what: &[&str] = match package {
         SIMULATION => &["build", "--bin", SIMULATION],
@@ -170,8 +170,8 @@ fn executable(message: &str) -> Option<PathBuf> {
     rest.split_once('"').map(|(file, _)| PathBuf::from(file))
 }
 
-/// Copies what git knows of, with every edit made. What did not change is left alone, so that cargo builds no more than
-/// it must.
+/// Copies what git knows of, with every edit made. What did not change is left alone, so that cargo builds no
+/// more than it must.
 pub(crate) fn copy(to: &Path, mutants: &[Mutant]) -> Done {
     let mut edits: BTreeMap<&str, Vec<(&str, &Edit)>> = BTreeMap::new();
     for mutant in mutants {
@@ -221,8 +221,8 @@ fn forget(copy: &Path, dir: &Path, files: &BTreeSet<&Path>) -> Done {
     Ok(())
 }
 
-/// The workspace under another version. By name, version and place below the root cargo tells what it has built, and the
-/// copy must not be taken for the original.
+/// The workspace under another version. By name, version and place below the root cargo tells what it has
+/// built, and the copy must not be taken for the original.
 fn another_version(manifest: Vec<u8>) -> Result<Vec<u8>, String> {
     let text = String::from_utf8(manifest).map_err(|_| "Cargo.toml is not UTF-8".to_owned())?;
     let (before, after) =
@@ -262,8 +262,8 @@ fn read_all(dir: &Path) -> Result<Vec<Mutant>, String> {
     files.iter().map(read).collect()
 }
 
-/// A line that says what it is, and for a fuzz target another one, `found by: <package> <test>`; then `file: …`, `find:`, lines,
-/// `replace:`, lines, `end`, as often as need be.
+/// A line that says what it is, and for a fuzz target another one, `found by: <package> <test>`; then
+/// `file: …`, `find:`, lines, `replace:`, lines, `end`, as often as need be.
 fn parse(name: &str, text: &str) -> Option<Mutant> {
     let (what, mut rest) = text.split_once('\n')?;
     let mut found_by = Finder::Seeds;

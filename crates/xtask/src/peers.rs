@@ -1,10 +1,11 @@
-//! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager and
-//! kube-scheduler that tests and benches compare with or run.
+//! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager
+//! and kube-scheduler that tests and benches compare with or run.
 //!
-//! In: the scratch Go modules under `tools/peers/`, one a version. Out: binaries in a cache outside the repository,
-//! `<cache>/<module>-<version>/<binary>`, and a link `<cache>/bin/<name>` to each, which is what others use.
-//! Never: built again while the recipe they were built from is unchanged; anything written into the repository.
-//! The Python client is kept beside them by `python.rs`.
+//! In: the scratch Go modules under `tools/peers/`, one a version; upstream's end-to-end specs are one of
+//! them, built only when they are to be run. Out: binaries in a cache outside the
+//! repository, `<cache>/<module>-<version>/<binary>`, and a link `<cache>/bin/<name>` to each, which is what
+//! others use. Never: built again while the recipe they were built from is unchanged; anything written into
+//! the repository. The Python client is kept beside them by `python.rs`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ use std::process::Command;
 use crate::python;
 use crate::run::{self, Done};
 
-/// A scratch module and the programs built from it. Another version is a folder under `tools/peers` and a line in [`RECIPES`].
+/// A scratch module and the programs built from it. Another version is a folder under `tools/peers` and a
+/// line in [`RECIPES`].
 struct Recipe {
     /// Folder under `tools/peers`.
     folder: &'static str,
@@ -23,14 +25,50 @@ struct Recipe {
     programs: &'static [(&'static str, &'static str)],
     /// Go packages with the version variables that a release of Kubernetes sets.
     stamps: &'static [&'static str],
+    kind: Program,
 }
+
+/// What a recipe's packages are built as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Command,
+    /// The tests of the scratch module itself, which has a source of its own.
+    Tests,
+}
+
+/// The source of a module of tests.
+const TESTS: &str = "main_test.go";
 
 const RECIPES: [Recipe; 6] = [
     // The one that most tests and all benches run on, and the program that restores its backups.
-    Recipe { folder: "etcd-3.6", module: ETCD, programs: &[("etcd", ETCD)], stamps: &[] },
-    Recipe { folder: "etcdutl-3.6", module: ETCDUTL, programs: &[("etcdutl", ETCDUTL)], stamps: &[] },
-    Recipe { folder: "etcd-3.5", module: ETCD, programs: &[("etcd-3.5", ETCD)], stamps: &[] },
-    Recipe { folder: "etcd-3.7", module: ETCD, programs: &[("etcd-3.7", ETCD)], stamps: &[] },
+    Recipe {
+        folder: "etcd-3.6",
+        module: ETCD,
+        programs: &[("etcd", ETCD)],
+        stamps: &[],
+        kind: Program::Command,
+    },
+    Recipe {
+        folder: "etcdutl-3.6",
+        module: ETCDUTL,
+        programs: &[("etcdutl", ETCDUTL)],
+        stamps: &[],
+        kind: Program::Command,
+    },
+    Recipe {
+        folder: "etcd-3.5",
+        module: ETCD,
+        programs: &[("etcd-3.5", ETCD)],
+        stamps: &[],
+        kind: Program::Command,
+    },
+    Recipe {
+        folder: "etcd-3.7",
+        module: ETCD,
+        programs: &[("etcd-3.7", ETCD)],
+        stamps: &[],
+        kind: Program::Command,
+    },
     Recipe {
         folder: "kubernetes-1.36",
         module: "k8s.io/kubernetes",
@@ -39,6 +77,7 @@ const RECIPES: [Recipe; 6] = [
             ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
         ],
         stamps: KUBERNETES_STAMPS,
+        kind: Program::Command,
     },
     // Apart from the two above, which need half of their dependencies.
     Recipe {
@@ -49,8 +88,18 @@ const RECIPES: [Recipe; 6] = [
             ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
         ],
         stamps: KUBERNETES_STAMPS,
+        kind: Program::Command,
     },
 ];
+
+/// Upstream's end-to-end specs, which only `cargo xtask e2e` needs: they take long to build.
+const E2E: Recipe = Recipe {
+    folder: "e2e-1.36",
+    module: "k8s.io/kubernetes",
+    programs: &[("e2e.test", ".")],
+    stamps: KUBERNETES_STAMPS,
+    kind: Program::Tests,
+};
 
 const ETCD: &str = "go.etcd.io/etcd/server/v3";
 const ETCDUTL: &str = "go.etcd.io/etcd/etcdutl/v3";
@@ -64,15 +113,29 @@ pub fn build() -> Done {
 
 /// Builds what is missing; silent when nothing is.
 pub fn ensure_all() -> Done {
-    let cache = cache_dir()?;
-    fs::create_dir_all(cache.join("bin")).map_err(|e| io("create", &cache, &e))?;
-    let lock = File::create(cache.join("lock")).map_err(|e| io("create", &cache, &e))?;
-    lock.lock().map_err(|e| io("lock", &cache, &e))?;
+    let (cache, _lock) = locked_cache()?;
     RECIPES.iter().try_for_each(|recipe| ensure(recipe, &cache))?;
     python::ensure(&cache)
 }
 
-/// Writes a `NAME=path` line for each program, and for the Python client's interpreter if it is installed; builds nothing.
+/// Builds upstream's end-to-end specs if they are missing, and says where they are.
+pub fn ensure_e2e() -> Result<PathBuf, String> {
+    let (cache, _lock) = locked_cache()?;
+    ensure(&E2E, &cache)?;
+    Ok(cache.join("bin").join(E2E.programs[0].0))
+}
+
+/// The cache, for this process alone as long as the file is open.
+fn locked_cache() -> Result<(PathBuf, File), String> {
+    let cache = cache_dir()?;
+    fs::create_dir_all(cache.join("bin")).map_err(|e| io("create", &cache, &e))?;
+    let lock = File::create(cache.join("lock")).map_err(|e| io("create", &cache, &e))?;
+    lock.lock().map_err(|e| io("lock", &cache, &e))?;
+    Ok((cache, lock))
+}
+
+/// Writes a `NAME=path` line for each program, and for the Python client's interpreter if it is installed;
+/// builds nothing.
 pub fn print() -> Done {
     for (name, path) in located()? {
         println!("{}={}", name.to_uppercase().replace(['-', '.'], "_"), path.display());
@@ -122,10 +185,17 @@ impl Plan {
             .ok_or_else(|| format!("{} requires no {}", file.display(), recipe.module))?
             .to_owned();
         let ldflags = ldflags(recipe.stamps, &version);
+        let source = match recipe.kind {
+            Program::Command => String::new(),
+            Program::Tests => {
+                let file = module_dir.join(TESTS);
+                fs::read_to_string(&file).map_err(|e| io("read", &file, &e))?
+            }
+        };
         let family = recipe.folder.split('-').next().unwrap_or(recipe.folder);
         Ok(Plan {
             home: cache.join(format!("{family}-{version}")),
-            recipe: format!("{ldflags}\n{go_mod}"),
+            recipe: format!("{ldflags}\n{go_mod}{source}"),
             version,
             module_dir,
             ldflags,
@@ -150,11 +220,16 @@ fn ensure(recipe: &Recipe, cache: &Path) -> Done {
     Ok(())
 }
 
-/// Builds in a copy of the scratch module; the recipe is written last, so a build that was cut short is done again.
+/// Builds in a copy of the scratch module; the recipe is written last, so a build that was cut short is done
+/// again.
 fn make(recipe: &Recipe, plan: &Plan) -> Done {
     let source = plan.home.join("module");
     fs::create_dir_all(&source).map_err(|e| io("create", &source, &e))?;
-    for file in ["go.mod", "go.sum"] {
+    let (files, verb): (&[&str], &[&str]) = match recipe.kind {
+        Program::Command => (&["go.mod", "go.sum"], &["build"]),
+        Program::Tests => (&["go.mod", "go.sum", TESTS], &["test", "-c"]),
+    };
+    for file in files {
         let from = plan.module_dir.join(file);
         fs::copy(&from, source.join(file)).map_err(|e| io("copy", &from, &e))?;
     }
@@ -165,7 +240,8 @@ fn make(recipe: &Recipe, plan: &Plan) -> Done {
             Command::new("go")
                 .current_dir(&source)
                 .env("CGO_ENABLED", "0")
-                .args(["build", "-mod=readonly", "-trimpath", "-ldflags", &plan.ldflags, "-o"])
+                .args(verb)
+                .args(["-mod=readonly", "-trimpath", "-ldflags", &plan.ldflags, "-o"])
                 .arg(&built)
                 .arg(package),
         )?;
@@ -245,7 +321,7 @@ mod tests {
 
     #[test]
     fn every_recipe_names_a_module_that_its_folder_requires() {
-        for recipe in &RECIPES {
+        for recipe in RECIPES.iter().chain([&E2E]) {
             let plan = Plan::read(recipe, Path::new("cache")).unwrap();
             assert!(plan.version.starts_with('v'), "{}: {}", recipe.folder, plan.version);
             let series = plan.version.trim_start_matches('v');

@@ -1,7 +1,7 @@
 //! The Python client that tests use: installed once into an environment of its own, outside the repository.
 //!
-//! In: `tools/peers/python-36/requirements.txt`, a `python3` with `venv`. Out: an interpreter that finds the client, and
-//! whether there is one. Never: a package of the machine's own Python seen or changed.
+//! In: `tools/peers/python-36/requirements.txt`, a `python3` with `venv`. Out: an interpreter that finds the
+//! client, and whether there is one. Never: a package of the machine's own Python seen or changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

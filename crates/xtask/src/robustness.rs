@@ -1,9 +1,9 @@
 //! `docs/robustness.md`, checked: every test that it names is there, where it says.
 //!
-//! In: the document, and the sources by path. Out: a line for each test that is not. A name in backticks that reads as a
-//! test's is one; a crate or a file in backticks with a colon after it says where the names after it on that line are, and
-//! one in a table's head does so for the table.
-//! Never: a judgement of what a test proves.
+//! In: the document, and the sources by path. Out: a line for each test that is not. A name in backticks that
+//! reads as a test's is one; a crate or a file in backticks with a colon after it says where the names after
+//! it on that line are, and one in a table's head does so for the table. Never: a judgement of what a test
+//! proves.
 
 /// What names of tests have at least, and names of other things not: so many underscores.
 const UNDERSCORES_MIN: usize = 3;

@@ -19,7 +19,7 @@ impl Plugin for CertificateSubjectRestriction {
         write.creates() && write.is_of("certificates.k8s.io", "certificatesigningrequests")
     }
 
-    fn validate<'a>(
+    fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
         object: &'a Value,

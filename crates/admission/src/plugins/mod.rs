@@ -1,14 +1,20 @@
-//! The plugins that are carried out, one file each: who adds one adds a file and its line in [`PLUGINS`].
+//! The plugins that are carried out, a file for each kind of them: who adds one adds a file, and here its
+//! `mod` and its place in [`PLUGINS`].
 
 mod certificate_subject;
-mod default_ingress_class;
-mod default_storage_class;
+mod claim_resize;
+mod default_class;
 mod default_tolerations;
 mod device_admin_access;
 mod fill;
+mod in_use_protection;
+mod limit_ranger;
 mod namespace_lifecycle;
 mod node_taint;
+mod pod_resize;
 mod pod_secrets;
+mod pod_security;
+mod pod_topology_labels;
 mod priority;
 mod protected_objects;
 mod runtime_class;
@@ -16,17 +22,23 @@ mod service_account;
 
 use crate::plugin::Plugin;
 
-/// In kube-apiserver's order, behind what it does in its registry.
-pub static PLUGINS: [&dyn Plugin; 11] = [
+/// In kube-apiserver's order, behind what it does in its registry. What it has not comes last.
+pub static PLUGINS: &[&dyn Plugin] = &[
     &protected_objects::ProtectedObjects,
     &device_admin_access::DeviceAdminAccess,
     &namespace_lifecycle::NamespaceLifecycle,
+    &limit_ranger::LimitRanger,
     &service_account::ServiceAccount,
     &node_taint::TaintNodesByCondition,
+    &pod_security::PodSecurity,
     &priority::Priority,
     &default_tolerations::DefaultTolerationSeconds,
-    &default_storage_class::DefaultStorageClass,
+    &default_class::STORAGE,
+    &in_use_protection::StorageObjectInUseProtection,
+    &claim_resize::PersistentVolumeClaimResize,
     &runtime_class::RuntimeClass,
     &certificate_subject::CertificateSubjectRestriction,
-    &default_ingress_class::DefaultIngressClass,
+    &default_class::INGRESS,
+    &pod_topology_labels::PodTopologyLabels,
+    &pod_resize::PodResizeValidator,
 ];

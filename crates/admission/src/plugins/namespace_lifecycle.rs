@@ -1,7 +1,7 @@
 //! NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out.
 //!
-//! A miss in the cache is judged again on the live object, so that a namespace counts from the moment that its creation was
-//! acknowledged.
+//! A miss in the cache is judged again on the live object, so that a namespace counts from the moment that
+//! its creation was acknowledged.
 //!
 //! Source: apiserver v0.36.3 `admission/plugin/namespace/lifecycle`.
 

@@ -40,7 +40,7 @@ impl Plugin for Priority {
         })
     }
 
-    fn validate<'a>(
+    fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
         object: &'a Value,
@@ -110,14 +110,7 @@ fn only_one_default(class: &Members, tools: &Tools<'_>) -> Result<(), String> {
         return Ok(());
     }
     let own = text(child_or_empty(class, "metadata"), "name");
-    let others = tools.marked_classes(CLASSES, "\"globalDefault\":true").into_iter();
-    let others = others.filter(|other| other["globalDefault"] == true);
-    match others
-        .min_by_key(|other| other["value"].as_i64())
-        .as_ref()
-        .and_then(name_of)
-        .filter(|name| *name != own)
-    {
+    match default_priority(tools).as_ref().and_then(name_of).filter(|name| *name != own) {
         Some(name) => {
             Err(format!("PriorityClass {name} is already marked as default. Only one default can exist"))
         }

@@ -27,7 +27,7 @@ impl Plugin for ProtectedObjects {
         write.deletes() && is_of
     }
 
-    fn validate<'a>(
+    fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
         _: &'a Value,

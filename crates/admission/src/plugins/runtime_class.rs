@@ -39,7 +39,7 @@ impl Plugin for RuntimeClass {
         write.filled(object, |pod| runtime_class(pod, tools))
     }
 
-    fn validate<'a>(
+    fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
         object: &'a Value,
@@ -140,7 +140,8 @@ fn merged(all: &[&Members]) -> Vec<Value> {
 /// All that a toleration says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Toleration<'o> {
-    /// How long it holds, as far as that makes it narrower: of two that are alike otherwise the one that holds longer is wider.
+    /// How long it holds, as far as that makes it narrower: of two that are alike otherwise the one that
+    /// holds longer is wider.
     limit: Limit,
     key: &'o str,
     operator: &'o str,
@@ -155,8 +156,8 @@ enum Limit {
     None,
 }
 
-/// What tolerations must be about to be one wider than the other: a key, or every one; an effect, or every one; a value, or
-/// any.
+/// What tolerations must be about to be one wider than the other: a key, or every one; an effect, or every
+/// one; a value, or any.
 type About<'o> = (Option<&'o str>, &'o str, Option<&'o str>);
 
 impl<'o> Toleration<'o> {

@@ -1,7 +1,8 @@
-//! ServiceAccount: pods run as a service account: the namespace's `default` unless they say which, and it has to be there.
+//! ServiceAccount: pods run as a service account: the namespace's `default` unless they say which, and it has
+//! to be there.
 //!
-//! In: a new pod. Out: the pod with its account, the volume with the account's token, and the account's pull secrets. Mirrors of a
-//! node's own pods stay as they are, and reach for nothing of the API.
+//! In: a new pod. Out: the pod with its account, the volume with the account's token, and the account's pull
+//! secrets. Mirrors of a node's own pods stay as they are, and reach for nothing of the API.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/serviceaccount`.
 
@@ -13,9 +14,11 @@ use forebay_apimachinery::{Seen, Status};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::fill::push;
 use super::pod_secrets::{limit_secrets, names_a_secret};
-use crate::plugin::{Admitted, Plugin, ReadFrom, Switch, Tools, WriteAttributes, json_of};
+use crate::plugin::{Admitted, Plugin, ReadFrom, Switch, Tools, WriteAttributes};
 use forebay_strategy::generate_name;
+use forebay_strategy::value::{objects, text};
 
 const ACCOUNTS: ReadFrom = ("", "serviceaccounts");
 const DEFAULT: &str = "default";
@@ -26,7 +29,8 @@ const VOLUME: &str = "kube-api-access-";
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// An hour and a bit: who issues tokens knows those of pods by it.
 const TOKEN_SECONDS: i64 = 3607;
-/// Looks for the `default` account, which a controller is about to make; at most this many, between 100 and 200 ms apart.
+/// Looks for the `default` account, which a controller is about to make; at most this many, between 100 and
+/// 200 ms apart.
 const ATTEMPTS: usize = 10;
 const PAUSE_MIN_MS: u64 = 100;
 
@@ -141,7 +145,7 @@ async fn find_account(tools: &Tools<'_>, namespace: &str, name: &str) -> Result<
             None => tools.lookup.live(ACCOUNTS, namespace, name).wait().await?,
         };
         if let Some(found) = found {
-            return serde_json::from_slice(&json_of(&found)).map_err(Status::internal);
+            return serde_json::from_slice(&found.untyped_json()).map_err(Status::internal);
         }
     }
     Err(Status::not_found("", "serviceaccount", name))
@@ -194,10 +198,9 @@ fn mount_token(spec: &mut Value, volume_name: impl FnOnce() -> String) {
     let name = known.unwrap_or_else(volume_name);
     let mut is_used = false;
     for list in ["initContainers", "containers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            if !container.is_object()
-                || items(&container["volumeMounts"]).any(|mount| mount["mountPath"] == MOUNT_PATH)
-            {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for container in containers.filter_map(Value::as_object_mut) {
+            if objects(container, "volumeMounts").any(|mount| text(mount, "mountPath") == MOUNT_PATH) {
                 continue;
             }
             is_used = true;
@@ -208,15 +211,8 @@ fn mount_token(spec: &mut Value, volume_name: impl FnOnce() -> String) {
             );
         }
     }
-    if is_used && !is_known {
+    if let Some(spec) = spec.as_object_mut().filter(|_| is_used && !is_known) {
         push(spec, "volumes", json!({ "name": name, "projected": token_volume() }));
-    }
-}
-
-fn push(object: &mut Value, member: &str, element: Value) {
-    match object[member].as_array_mut() {
-        Some(array) => array.push(element),
-        None => object[member] = Value::Array(vec![element]),
     }
 }
 

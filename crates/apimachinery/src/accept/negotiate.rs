@@ -26,6 +26,8 @@ pub trait Offered {
     fn has_tables(&self) -> bool;
     /// Whether there are custom resources in it, and not only their metadata.
     fn has_custom_objects(&self) -> bool;
+    /// Whether fields can be left out of it ([`Drops`]).
+    fn can_drop(&self) -> bool;
 }
 
 impl Offered for Media {
@@ -44,10 +46,14 @@ impl Offered for Media {
     fn has_custom_objects(&self) -> bool {
         *self != Media::Protobuf
     }
+
+    fn can_drop(&self) -> bool {
+        *self == Media::Json
+    }
 }
 
-/// A version of `meta.k8s.io`. They differ in nothing but their name, and in where a `PartialObjectMetadataList` has its
-/// items in protobuf.
+/// A version of `meta.k8s.io`. They differ in nothing but their name, and in where a
+/// `PartialObjectMetadataList` has its items in protobuf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MetaVersion {
     #[default]
@@ -76,6 +82,16 @@ pub enum AsKind {
     PartialObjectMetadataList,
 }
 
+/// What of objects a client does not want: `drop` in its clause, fields with `+` between them. One that
+/// nobody knows is none, so that clients may name what later servers know.
+///
+/// Source: KEP-5958, alpha in v1.37.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Drops {
+    /// `metadata.managedFields`
+    pub managed_fields: bool,
+}
+
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Choice<M = Media> {
@@ -83,6 +99,7 @@ pub struct Choice<M = Media> {
     pub as_kind: AsKind,
     /// Of `as_kind`.
     pub meta: MetaVersion,
+    pub drops: Drops,
     /// `pretty=1` stood in the clause. The query and the user agent may ask for it as well.
     pub pretty: bool,
     /// `stream=watch` stood in the clause.
@@ -93,7 +110,8 @@ impl<M> Choice<M> {
     /// An object as it is.
     const fn plain(media: M) -> Choice<M> {
         let (as_kind, meta) = (AsKind::Object, MetaVersion::V1);
-        Choice { media, as_kind, meta, pretty: false, stream: false }
+        let drops = Drops { managed_fields: false };
+        Choice { media, as_kind, meta, drops, pretty: false, stream: false }
     }
 }
 
@@ -118,7 +136,8 @@ impl Media {
 
 /// Chooses. `offered` is in our order of preference; it counts where a clause takes several.
 ///
-/// A watch that is chosen in what cannot stream ([`Media::can_stream`]) is to be refused, not looked for further.
+/// A watch that is chosen in what cannot stream ([`Media::can_stream`]) is to be refused, not looked for
+/// further.
 ///
 /// Without a header the first one is chosen.
 pub fn negotiate<M: Offered + Copy>(accept: Option<&str>, offered: &[M]) -> Option<Choice<M>> {
@@ -169,10 +188,12 @@ fn choice<M: Offered>(clause: &Clause, media: M) -> Option<Choice<M>> {
         return None;
     }
     let (as_kind, meta) = as_kind(clause, &media)?;
+    let drops = if media.can_drop() { drops(clause)? } else { Drops::default() };
     Some(Choice {
         media,
         as_kind,
         meta,
+        drops,
         pretty: clause.param("pretty") == Some("1"),
         stream: clause.param("stream").is_some(),
     })
@@ -204,6 +225,15 @@ fn as_kind(clause: &Clause, media: &impl Offered) -> Option<(AsKind, MetaVersion
         _ => return None,
     };
     Some((kind, meta))
+}
+
+/// What the clause says to leave out; `None` where it names a field twice.
+fn drops(clause: &Clause) -> Option<Drops> {
+    let mut fields: Vec<&str> =
+        clause.param("drop").into_iter().flat_map(|fields| fields.split('+')).collect();
+    fields.sort_unstable();
+    let is_sane = fields.windows(2).all(|pair| pair[0] != pair[1]);
+    is_sane.then(|| Drops { managed_fields: fields.contains(&"metadata.managedFields") })
 }
 
 /// What a client is told that takes nothing of what is offered.
@@ -312,6 +342,26 @@ mod tests {
         assert_eq!(media("application/json"), Some((Media::Json, false)));
         assert_eq!(media("application/yaml,application/json"), None);
         assert_eq!(media("application/yaml;stream=watch,application/json"), Some((Media::Json, false)));
+    }
+
+    #[test]
+    fn fields_are_left_out_where_that_can_be() {
+        let drops = |accept: &str| negotiate(Some(accept), &ALL).map(|choice| choice.drops.managed_fields);
+        for (said, want) in [
+            ("application/json", Some(false)),
+            ("application/json;drop=metadata.managedFields", Some(true)),
+            ("application/json; drop=metadata.managedFields;stream=watch", Some(true)),
+            ("application/json;drop=metadata.annotations+metadata.managedFields+x", Some(true)),
+            ("*/*;drop=metadata.managedFields", Some(true)),
+            ("application/json;as=Table;g=meta.k8s.io;v=v1;drop=metadata.managedFields", Some(true)),
+            ("application/json;drop=", Some(false)),
+            ("application/json;drop=metadata.managedfields", Some(false)),
+            ("application/json;drop=metadata.managedFields+metadata.managedFields", None),
+            ("application/yaml;drop=metadata.managedFields", Some(false)),
+            ("application/vnd.kubernetes.protobuf;drop=metadata.managedFields", Some(false)),
+        ] {
+            assert_eq!(drops(said), want, "{said}");
+        }
     }
 
     #[test]

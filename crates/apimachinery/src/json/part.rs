@@ -1,7 +1,7 @@
 //! Reading a part of a JSON text.
 //!
-//! In: the text, and who says which members are wanted. Out: a value with those; the rest is skipped, not built: most of a
-//! pod is environment, volumes and managed fields. Never: a value where the text is no JSON.
+//! In: the text, and who says which members are wanted. Out: a value with those; the rest is skipped, not
+//! built: most of a pod is environment, volumes and managed fields. Never: a value where the text is no JSON.
 
 use std::fmt;
 

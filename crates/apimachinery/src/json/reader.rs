@@ -1,8 +1,8 @@
 //! A place in compact JSON text that moves from token to token.
 //!
-//! In: text without white space between its tokens, as objects are stored. Out: names, strings and where values end, in
-//! whichever order the caller asks. Never: builds a tree; recurses: what is passed over is counted; judges what is passed over
-//! beyond where it ends; panics, whatever the text is.
+//! In: text without white space between its tokens, as objects are stored. Out: names, strings and where
+//! values end, in whichever order the caller asks. Never: builds a tree; recurses: what is passed over is
+//! counted; judges what is passed over beyond where it ends; panics, whatever the text is.
 
 use std::borrow::Cow;
 

@@ -1,10 +1,12 @@
 //! Where a JSON string ends.
 //!
-//! In: bytes behind a quote. Out: where the closing one is, or where to go on when more came. Never: looks at what it says.
+//! In: bytes behind a quote. Out: where the closing one is, or where to go on when more came. Never: looks at
+//! what it says.
 
 use memchr::memchr2;
 
-/// Where a string goes that is open at `at`: behind its closing quote, or, as an error, where to go on once there is more.
+/// Where a string goes that is open at `at`: behind its closing quote, or, as an error, where to go on once
+/// there is more.
 #[inline]
 pub fn string_end(text: &[u8], mut at: usize) -> Result<usize, usize> {
     loop {

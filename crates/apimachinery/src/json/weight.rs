@@ -1,8 +1,9 @@
 //! What a JSON value takes in memory: how much its parts are charged for while it is made, or copied.
 //!
-//! In: the shape of a value. Out: bytes, from above. The figures are those of `serde_json::Value` on jemalloc: a value has 32 B
-//! where it stands; an object is a B-tree whose first node, of 11 members, has 640 B; one that grows in order has 7 members for
-//! each node; an array doubles as it grows; a string has a size class of its own.
+//! In: the shape of a value. Out: bytes, from above. The figures are those of `serde_json::Value` on
+//! jemalloc: a value has 32 B where it stands; an object is a B-tree whose first node, of 11 members, has 640
+//! B; one that grows in order has 7 members for each node; an array doubles as it grows; a string has a size
+//! class of its own.
 
 use serde_json::Value;
 
@@ -85,6 +86,31 @@ pub fn of_text(json: &[u8]) -> usize {
 /// Bytes of a string behind its opening quote, the closing one among them.
 pub fn string_len(text: &[u8]) -> usize {
     string_end(text, 0).unwrap_or(text.len())
+}
+
+/// How long a JSON text is with a line for each value, two spaces a level. Cost: one pass.
+///
+/// - `more`: by how much a text grows, its closing quote with it, at its depth.
+pub fn on_lines(json: &[u8], more: impl Fn(&[u8], usize) -> usize) -> usize {
+    let (mut bytes, mut depth, mut at) = (json.len(), 0_usize, 0);
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let text = &json[at + 1..];
+                let len = string_len(text);
+                bytes += more(&text[..len], depth);
+                at += len;
+            }
+            _ => {}
+        }
+        if matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':') {
+            bytes += 1 + if byte == b':' { 0 } else { 2 * depth };
+        }
+        at += 1;
+    }
+    bytes
 }
 
 #[cfg(test)]

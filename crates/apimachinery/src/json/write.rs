@@ -140,10 +140,12 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
 }
 
 /// The shortest digits that give the same float; with an exponent below 1e-6 and from 1e21 on, as in
-/// ECMAScript.
+/// ECMAScript. Go writes `-0` as well, but reads that as 0 from what it has stored, before a client sees it.
 fn write_float(float: f64, out: &mut Vec<u8>) -> std::io::Result<()> {
     let size = float.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
+    if size == 0.0 {
+        out.write_all(b"0")
+    } else if (1e-6..1e21).contains(&size) {
         write!(out, "{float}")
     } else if size < 1.0 {
         write!(out, "{float:e}")

@@ -23,7 +23,8 @@ pub struct DeleteOptions {
     pub orphan_dependents: Option<bool>,
     pub propagation_policy: Option<PropagationPolicy>,
     pub dry_run: bool,
-    /// The object cannot be read and is to go all the same. A kube-apiserver ignores it until its feature is turned on.
+    /// The object cannot be read and is to go all the same. A kube-apiserver ignores it until its feature is
+    /// turned on.
     pub ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
 }
 

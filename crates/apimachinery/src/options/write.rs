@@ -18,9 +18,23 @@ pub const FIELD_MANAGER_BYTES_MAX: usize = 128;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     Ignore,
+    /// Nothing is said, and it warns.
     #[default]
+    Unsaid,
     Warn,
     Strict,
+}
+
+impl FieldValidation {
+    /// Empty when nothing is said.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FieldValidation::Ignore => "Ignore",
+            FieldValidation::Unsaid => "",
+            FieldValidation::Warn => "Warn",
+            FieldValidation::Strict => "Strict",
+        }
+    }
 }
 
 /// What a CREATE asks for.
@@ -111,7 +125,8 @@ impl Common {
         let dry_run = query.texts("dryRun");
         causes.extend(dry_run_fault(&dry_run));
         let field_validation = match query.first("fieldValidation").unwrap_or_default() {
-            "" | "Warn" => FieldValidation::Warn,
+            "" => FieldValidation::Unsaid,
+            "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {

@@ -1,8 +1,9 @@
 //! Decimal numbers of any length, for the quantities that do not fit 64 bits.
 //!
-//! In: digits as written. Out: the same number doubled, rounded, capped, as text or as billionths. Never: reads a suffix.
+//! In: digits as written. Out: the same number doubled, rounded, capped, as text or as billionths. Never:
+//! reads a suffix.
 
-use super::{BINARY, DECIMAL, Format, NANO, Nanos};
+use super::{BINARY, DECIMAL, NANO, Nanos, QuantityFormat};
 
 /// `digits` times ten to the `exponent`.
 pub struct Decimal {
@@ -82,13 +83,13 @@ impl Decimal {
     }
 
     /// The canonical text.
-    pub fn text(mut self, format: Format) -> String {
+    pub fn text(mut self, format: QuantityFormat) -> String {
         let zeros = self.digits.iter().rev().take_while(|&&digit| digit == b'0').count();
         if zeros == self.digits.len() {
             return "0".into();
         }
         let sign = if self.is_negative { "-" } else { "" };
-        if format == Format::BinarySi
+        if format == QuantityFormat::BinarySi
             && let Some(value @ 1024..) = self.as_integer()
         {
             return format!("{sign}{}", binary(value));
@@ -100,7 +101,7 @@ impl Decimal {
         let digits = String::from_utf8_lossy(&self.digits);
         match (format, thousands) {
             (_, 0) => format!("{sign}{digits}"),
-            (Format::DecimalExponent, _) => format!("{sign}{digits}e{}", thousands * 3),
+            (QuantityFormat::DecimalExponent, _) => format!("{sign}{digits}e{}", thousands * 3),
             _ => {
                 let suffix = usize::try_from(thousands + 3).ok().and_then(|at| DECIMAL.get(at));
                 // There is no suffix for more than E: upstream then writes none, and so the wrong number.

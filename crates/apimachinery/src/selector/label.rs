@@ -44,8 +44,8 @@ pub enum LabelOperator {
 }
 
 impl LabelSelector {
-    /// Reads `app=web,tier in (a,b),!old`. The empty text selects everything. What is said again is kept once: whoever asks
-    /// may say it thousands of times, and each time costs for each object.
+    /// Reads `app=web,tier in (a,b),!old`. The empty text selects everything. What is said again is kept
+    /// once: whoever asks may say it thousands of times, and each time costs for each object.
     ///
     /// # Errors
     /// kube-apiserver's message, for a 400.

@@ -1,8 +1,8 @@
 //! Authenticators, and the chain of them.
 //!
-//! In: what a request presents, or a token that is asked about. Out: who asks, or that the credentials are no good. As in
-//! kube-apiserver the certificate is tried first, and a good token makes up for a bad certificate. A new one is a file here and a
-//! line in [`Authenticators::new`].
+//! In: what a request presents, or a token that is asked about. Out: who asks, or that the credentials are no
+//! good. As in kube-apiserver the certificate is tried first, and a good token makes up for a bad
+//! certificate. A new one is a file here and a line in [`Authenticators::new`].
 //!
 //! Source: apiserver v1.36.3 `authentication/request/union/union.go`.
 

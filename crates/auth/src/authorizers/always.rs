@@ -1,4 +1,5 @@
-//! Authorizers that ask for little: the masters, and those of a mode in which everything is allowed or nothing is.
+//! Authorizers that ask for little: the masters, and those of a mode in which everything is allowed or
+//! nothing is.
 //!
 //! Source: apiserver v1.36.3 `authorization/authorizerfactory/builtin.go`.
 

@@ -1,7 +1,7 @@
 //! Authorizers, and the chain of them.
 //!
-//! In: a question. Out: the first decision of the chain, or all that its members had to say who left it to others. A new one is a
-//! file here and a line in [`Authorizers::of`].
+//! In: a question. Out: the first decision of the chain, or all that its members had to say who left it to
+//! others. A new one is a file here and a line in [`Authorizers::of`].
 //!
 //! Source: apiserver v1.36.3 `authorization/union/union.go`.
 

@@ -1,6 +1,8 @@
-//! What kube-apiserver's own roles let everyone do who is authenticated: ask about oneself, and see what is served.
+//! What kube-apiserver's own roles let everyone do who is authenticated: ask about oneself, and see what is
+//! served.
 //!
-//! In: groups, and a request. Out: the binding that allows it. Holds until the bindings that are stored are enforced.
+//! In: groups, and a request. Out: the binding that allows it. Holds until the bindings that are stored are
+//! enforced.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`.
 
@@ -13,7 +15,8 @@ use forebay_apimachinery::{About, Attributes, Caller, Verb};
 
 use super::always::everything;
 
-/// Allows what these roles do, and says as a rule what the masters are allowed: there is a binding of theirs as well.
+/// Allows what these roles do, and says as a rule what the masters are allowed: there is a binding of theirs
+/// as well.
 pub struct Policy;
 
 /// A cluster role that has a binding of its name.

@@ -1,6 +1,7 @@
 //! Whether what a token stands on is still there: its service account, and what it is bound to.
 //!
-//! In: a token that was recognized, and [`Grounds`]. Out: the user that it stands for. Reads what a GET would read.
+//! In: a token that was recognized, and [`Grounds`]. Out: the user that it stands for. Reads what a GET would
+//! read.
 //!
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount/{claims,legacy}.go`.
 

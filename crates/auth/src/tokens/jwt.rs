@@ -1,6 +1,7 @@
 //! Tokens as text: three parts in base64url, the last one the signature over the other two.
 //!
-//! In: claims and a key, or a text. Out: a text, or claims and what is needed to judge them. Never: believes a claim.
+//! In: claims and a key, or a text. Out: a text, or claims and what is needed to judge them. Never: believes
+//! a claim.
 //!
 //! Source: RFC 7515, 7519; kubernetes v1.36.3 `pkg/serviceaccount/{claims,legacy}.go`.
 

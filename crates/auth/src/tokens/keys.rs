@@ -1,7 +1,8 @@
 //! Keys of service account tokens: the one that signs, and those that are believed.
 //!
-//! In: PEM, private keys, public keys or certificates. Out: signatures, verdicts on them, and the public halves as others
-//! learn them. RSA from 2048 bits, and ECDSA on P-256 and P-384. Never: shows what is private.
+//! In: PEM, private keys, public keys or certificates. Out: signatures, verdicts on them, and the public
+//! halves as others learn them. RSA from 2048 bits, and ECDSA on P-256 and P-384. Never: shows what is
+//! private.
 //!
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount/{jwt,openidmetadata}.go`; RFC 7517, 7518.
 

@@ -1,8 +1,8 @@
 //! Tokens of service accounts: issued, and recognized.
 //!
-//! In: a service account and what its token is bound to; or a token. Out: a token; or who it stands for. Owns which
-//! signatures have been found good, for a while. A token is judged each time it is shown: it is over when its time is, or
-//! when its service account, or what it is bound to, is gone.
+//! In: a service account and what its token is bound to; or a token. Out: a token; or who it stands for. Owns
+//! which signatures have been found good, for a while. A token is judged each time it is shown: it is over
+//! when its time is, or when its service account, or what it is bound to, is gone.
 //!
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount`.
 
@@ -87,13 +87,14 @@ impl ServiceAccountTokens {
         &self.config
     }
 
-    /// Signs and verifies with `keys` from now on. What others had signed is verified again, and others learn of these.
+    /// Signs and verifies with `keys` from now on. What others had signed is verified again, and others learn
+    /// of these.
     pub fn replace_keys(&self, keys: TokenKeys) {
         self.ring.store(Arc::new(Ring::new(&self.config, &self.address, keys)));
     }
 
-    /// The documents for others who verify tokens; the configuration, then the keys. `None`: the issuer is none that can be
-    /// looked up.
+    /// The documents for others who verify tokens; the configuration, then the keys. `None`: the issuer is
+    /// none that can be looked up.
     pub fn openid(&self) -> Option<OpenId> {
         self.ring.load().openid.clone()
     }

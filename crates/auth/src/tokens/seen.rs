@@ -1,7 +1,7 @@
 //! Tokens whose signature has been found good, so that it is computed once and not with every request.
 //!
-//! In: a token. Out: whether it has been verified lately. It belongs to the keys that did it and goes with them, so what was good
-//! stays good. Owner: the one lock in here.
+//! In: a token. Out: whether it has been verified lately. It belongs to the keys that did it and goes with
+//! them, so what was good stays good. Owner: the one lock in here.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

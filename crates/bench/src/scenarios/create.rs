@@ -9,9 +9,9 @@ use crate::Error;
 use crate::contender::Contender;
 use crate::lab::{FreshDir, Lab};
 use crate::load::{self, Depth, Load};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::scenarios::memory::{add_peak, add_resident};
-use crate::server::Server;
+use crate::server::Instance;
 
 const RUNS: usize = 5;
 
@@ -26,8 +26,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         let (dir, server) = load::start(lab, who).await?;
         let load = load::create(lab, &server, Depth::Created).await?;
@@ -39,7 +39,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-fn add_load(metrics: &mut Metrics, server: &Server, load: &Load) {
+fn add_load(metrics: &mut Measurements, server: &Instance, load: &Load) {
     let each = |time: Duration| ms(time) / load.objects as f64;
     add(metrics, "creates", Unit::PerSecond, load.objects as f64 / load.took.as_secs_f64());
     add(metrics, "latency p50", Unit::Milliseconds, ms(load.latency(0.5)));
@@ -56,7 +56,7 @@ fn add_load(metrics: &mut Metrics, server: &Server, load: &Load) {
     add(metrics, "object returned", Unit::Bytes, load.returned as f64 / load.objects as f64);
 }
 
-fn add_memory(metrics: &mut Metrics, server: &Server, dir: &FreshDir) -> Result<(), Error> {
+fn add_memory(metrics: &mut Measurements, server: &Instance, dir: &FreshDir) -> Result<(), Error> {
     add_resident(metrics, "resident after", server)?;
     add_peak(metrics, "resident at most", server)?;
     add(metrics, "on disk", Unit::MiB, mib(dir.bytes()));

@@ -1,7 +1,8 @@
 //! What a LIST and an update cost as objects and watchers grow: curves, not points.
 //!
-//! In: a contender. Out: for each number of objects time, CPU and memory of LISTs, for each number of watchers what an update
-//! to all costs, a sample a run. Never: a rival left out without a word: it is not run beyond [`Lab::rival_max`] objects.
+//! In: a contender. Out: for each number of objects time, CPU and memory of LISTs, for each number of
+//! watchers what an update to all costs, a sample a run. Never: a rival left out without a word: it is not
+//! run beyond [`Lab::rival_max`] objects.
 
 use hyper::header;
 
@@ -10,10 +11,10 @@ use crate::client::Protocol;
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::sampler::Sampler;
 use crate::scenarios::fanout::{Pod, add_fanout};
-use crate::scenarios::list::forms::Form;
+use crate::scenarios::list::forms::ListRequest;
 use crate::scenarios::list::listed;
 use crate::scenarios::memory::add_resident;
 use crate::scenarios::whole_lists::{least_list, lists_at_once};
@@ -34,8 +35,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let most = if matches!(who, Contender::Forebay(_)) { usize::MAX } else { lab.rival_max };
     for _ in 0..lab.runs(RUNS) {
         for size in lab.sizes.iter().copied().filter(|size| *size <= most) {
@@ -50,15 +51,15 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-async fn objects(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
+async fn objects(metrics: &mut Measurements, lab: &Lab, who: &Contender) -> Result<(), Error> {
     let (_dir, server) = load::start(lab, who).await?;
     let load = load::create(lab, &server, Depth::Whole).await?;
     tokio::time::sleep(lab.settle * 5).await;
     let at = objects_name(lab.size);
     add_resident(metrics, &format!("resident{at}"), &server)?;
     let least = least_list(lab, &load);
-    let plain = Form::plain(lab, Protocol::Http2);
-    let gzip = Form {
+    let plain = ListRequest::plain(lab, Protocol::Http2);
+    let gzip = ListRequest {
         headers: [plain.headers.clone(), vec![(header::ACCEPT_ENCODING, "gzip")]].concat(),
         ..plain.clone()
     };
@@ -74,7 +75,7 @@ async fn objects(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<()
     server.stop().await
 }
 
-async fn crowd(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
+async fn crowd(metrics: &mut Measurements, lab: &Lab, who: &Contender) -> Result<(), Error> {
     let (_dir, server) = load::start(lab, who).await?;
     let mut pod = Pod::create(&server).await?;
     add_fanout(metrics, lab, &server, &mut pod, &watchers_name(lab.watchers), Protocol::Http1).await?;

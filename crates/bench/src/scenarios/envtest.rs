@@ -1,14 +1,16 @@
-//! Many control planes at once, each started as envtest starts one: how long until all are ready, and what they hold.
+//! Many control planes at once, each started as envtest starts one: how long until all are ready, and what
+//! they hold.
 //!
-//! In: a contender and how many. Out: time and memory, a sample a run. Never: a directory that two of them share.
+//! In: a contender and how many. Out: time and memory, a sample a run. Never: a directory that two of them
+//! share.
 
 use tokio::task::JoinSet;
 
 use crate::contender::Contender;
 use crate::envtest::{self, Assets};
 use crate::lab::Lab;
-use crate::report::{Metrics, Unit, add, mib, ms};
-use crate::server::Server;
+use crate::report::{Measurements, Unit, add, mib, ms};
+use crate::server::Instance;
 use crate::{Error, proc};
 
 const RUNS: usize = 5;
@@ -22,8 +24,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         let dir = lab.fresh_dir()?;
         let assets = std::sync::Arc::new(Assets::of(who, dir.path())?);
@@ -33,7 +35,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
             let (assets, place) = (assets.clone(), dir.path().join(number.to_string()));
             starting.spawn(async move { assets.start(&place).await });
         }
-        let servers: Vec<Server> = starting.join_all().await.into_iter().collect::<Result<_, _>>()?;
+        let servers: Vec<Instance> = starting.join_all().await.into_iter().collect::<Result<_, _>>()?;
         add(&mut metrics, "all ready", Unit::Milliseconds, ms(since.elapsed()));
         tokio::time::sleep(lab.settle).await;
         resident(&mut metrics, &servers)?;
@@ -44,8 +46,9 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-/// Pages that processes share, as those of one program, are in each one's VmRSS; a share of them is in each one's Pss.
-fn resident(metrics: &mut Metrics, servers: &[Server]) -> Result<(), Error> {
+/// Pages that processes share, as those of one program, are in each one's VmRSS; a share of them is in each
+/// one's Pss.
+fn resident(metrics: &mut Measurements, servers: &[Instance]) -> Result<(), Error> {
     let processes: Vec<_> = servers.iter().flat_map(|server| &server.processes).collect();
     let sum = |bytes: fn(u32) -> Result<u64, Error>, name: Option<&str>| {
         let counted = processes.iter().filter(|process| name.is_none_or(|name| process.name == name));

@@ -1,8 +1,8 @@
 //! One update, sent to many watchers: what each delivered event costs, and how long it takes.
 //!
-//! In: a contender. Out: CPU of the server for each delivered event and the delays, a sample a run, with a connection for
-//! each watcher and with 100 on each. The scenario crowd is the same with many more of them, one update a second. Never: a
-//! run in which an event was lost.
+//! In: a contender. Out: CPU of the server for each delivered event and the delays, a sample a run, with a
+//! connection for each watcher and with 100 on each. The scenario crowd is the same with many more of them,
+//! one update a second. Never: a run in which an event was lost.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use crate::client::{Client, Protocol};
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::percentile;
-use crate::report::{Metrics, Unit, add, ms};
-use crate::server::Server;
+use crate::report::{Measurements, Unit, add, ms};
+use crate::server::Instance;
 use crate::watchers::Watchers;
 use crate::{Error, load, pods};
 
@@ -49,18 +49,18 @@ pub(super) fn about_crowd(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
     measure(lab, who, (lab.updates(UPDATES), PERIOD)).await
 }
 
 /// Many watchers, as a large cluster has them.
-pub(super) async fn run_crowd(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+pub(super) async fn run_crowd(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
     let crowd = Lab { watchers: lab.crowd, ..lab.clone() };
     measure(&crowd, who, (CROWD_UPDATES.min(lab.crowd / 4).max(1), CROWD_PERIOD)).await
 }
 
-async fn measure(lab: &Lab, who: &Contender, pace: (usize, Duration)) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+async fn measure(lab: &Lab, who: &Contender, pace: (usize, Duration)) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         let (_dir, server) = load::start(lab, who).await?;
         let mut pod = Pod::create(&server).await?;
@@ -73,9 +73,9 @@ async fn measure(lab: &Lab, who: &Contender, pace: (usize, Duration)) -> Result<
 }
 
 pub(super) async fn add_fanout(
-    metrics: &mut Metrics,
+    metrics: &mut Measurements,
     lab: &Lab,
-    server: &Server,
+    server: &Instance,
     pod: &mut Pod,
     way: &str,
     protocol: Protocol,
@@ -84,9 +84,9 @@ pub(super) async fn add_fanout(
 }
 
 async fn add_paced(
-    metrics: &mut Metrics,
+    metrics: &mut Measurements,
     lab: &Lab,
-    server: &Server,
+    server: &Instance,
     pod: &mut Pod,
     (way, protocol): (&str, Protocol),
     (updates, period): (usize, Duration),
@@ -120,7 +120,7 @@ pub(super) struct Pod {
 }
 
 impl Pod {
-    pub(super) async fn create(server: &Server) -> Result<Pod, Error> {
+    pub(super) async fn create(server: &Instance) -> Result<Pod, Error> {
         let mut client = Client::connect(&server.target, Protocol::Http1).await?;
         let workload = pods::Workload::new(0);
         let pod = workload.pod(0, "11111111-2222-4333-8444-555555555555");

@@ -1,6 +1,7 @@
 //! The catalogue of hostile requests and connections, a row after the other, each beside a bystander.
 //!
-//! In: a contender. Out: what each row did, and the worst of all. Never: a run that ends because a server died: that is a figure.
+//! In: a contender. Out: what each row did, and the worst of all. Never: a run that ends because a server
+//! died: that is a figure.
 
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use crate::Error;
 use crate::contender::Contender;
 use crate::hostile::{Contest, Measure, Row, rows};
 use crate::lab::Lab;
-use crate::report::{Metrics, Unit, add, mib, ms};
-use crate::scenarios::outcome::Outcome;
+use crate::report::{Measurements, Unit, add, mib, ms};
+use crate::scenarios::outcome::Results;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(
@@ -18,7 +19,7 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Results, Error> {
     let mut contest = Contest::new(lab, who);
     let mut all = Vec::new();
     for row in chosen(lab) {
@@ -26,17 +27,17 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
         eprintln!("hostile: {}: {} {}", row.name, measure.tally, measure.broken.join(", "));
         all.push(measure);
     }
-    let mut metrics = Metrics::new();
+    let mut metrics = Measurements::new();
     add_worst(&mut metrics, &all);
-    Ok(Outcome { metrics, rows: all, ..Outcome::default() })
+    Ok(Results { metrics, rows: all, ..Results::default() })
 }
 
 fn chosen(lab: &Lab) -> impl Iterator<Item = &'static Row> {
     rows::all().filter(|row| lab.only.is_empty() || lab.only.iter().any(|name| name == row.name))
 }
 
-fn add_worst(metrics: &mut Metrics, all: &[Measure]) {
-    let count = |metrics: &mut Metrics, name: &str, is: fn(&Measure) -> bool| {
+fn add_worst(metrics: &mut Measurements, all: &[Measure]) {
+    let count = |metrics: &mut Measurements, name: &str, is: fn(&Measure) -> bool| {
         add(metrics, name, Unit::Count, all.iter().filter(|measure| is(measure)).count() as f64);
     };
     count(metrics, "rows", |_| true);

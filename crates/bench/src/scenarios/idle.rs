@@ -1,14 +1,14 @@
 //! Many watchers to whom nothing happens: what each keeps resident.
 //!
-//! In: a contender. Out: memory for each watcher, with a connection of its own and with 100 on one, a sample a run.
-//! Never: a watcher that was not answered before the memory is read.
+//! In: a contender. Out: memory for each watcher, with a connection of its own and with 100 on one, a sample
+//! a run. Never: a watcher that was not answered before the memory is read.
 
 use std::time::Duration;
 
 use crate::client::Protocol;
 use crate::contender::Contender;
 use crate::lab::Lab;
-use crate::report::{Metrics, Unit, add};
+use crate::report::{Measurements, Unit, add};
 use crate::scenarios::memory::resident;
 use crate::watchers::Watchers;
 use crate::{Error, load};
@@ -28,8 +28,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         for (way, protocol) in WAYS {
             // A server for each, as memory that was once taken may stay.

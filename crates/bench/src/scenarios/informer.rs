@@ -1,7 +1,7 @@
 //! One informer on all objects, as a program of its own: what it takes until it has them, and at rest.
 //!
-//! In: a contender, and the clients of [`crate::mirrored`]. Out: time, CPU and memory of each client, a sample a run; ours against what
-//! it is to reach. Never: a client that has fewer objects than there are.
+//! In: a contender, and the clients of [`crate::mirrored`]. Out: time, CPU and memory of each client, a
+//! sample a run; ours against what it is to reach. Never: a client that has fewer objects than there are.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
 use crate::mirrored::{self, Mirrored, OURS, kubeconfig};
-use crate::report::{Metrics, Unit, add, aim, mib, ms};
+use crate::report::{Measurements, Unit, add, aim, mib, ms};
 use crate::stored::stored;
 use crate::{Error, proc};
 
@@ -23,7 +23,8 @@ const BASE_MIB: f64 = 12.0;
 const REST_MAX: f64 = 0.2;
 const PEAK_MAX: f64 = 0.3;
 
-/// CPU that ours may take, of kube-rs's: half of it where the server sends gzip in blocks that can be kept as they come.
+/// CPU that ours may take, of kube-rs's: half of it where the server sends gzip in blocks that can be kept as
+/// they come.
 fn cpu_max(who: &Contender) -> f64 {
     match who {
         Contender::Forebay(_) => 0.5,
@@ -41,8 +42,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let clients = mirrored::clients()?;
     let dir = lab.fresh_dir()?;
     let server = who.start(dir.path()).await?;
@@ -94,7 +95,7 @@ impl Cpu {
 }
 
 async fn one(
-    metrics: &mut Metrics,
+    metrics: &mut Measurements,
     lab: &Lab,
     client: &str,
     kubeconfig: &Path,

@@ -1,8 +1,9 @@
-//! What an informer does once it has its state, path by path: tells handlers, looks up, decodes, lists again, starts again, shares
-//! connections.
+//! What an informer does once it has its state, path by path: tells handlers, looks up, decodes, lists again,
+//! starts again, shares connections.
 //!
-//! In: a contender, and the clients of [`crate::mirrored`]. Out: CPU, memory, lists and connections, a sample a run; ours against what
-//! it is to reach, and its rivals where they do the same. Never: a wait for something that may not come without a limit.
+//! In: a contender, and the clients of [`crate::mirrored`]. Out: CPU, memory, lists and connections, a sample
+//! a run; ours against what it is to reach, and its rivals where they do the same. Never: a wait for
+//! something that may not come without a limit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
 use crate::mirrored::{self, Mirrored, OURS, kubeconfig};
-use crate::report::{Metrics, Unit, add, aim, mib, ms};
-use crate::server::Server;
+use crate::report::{Measurements, Unit, add, aim, mib, ms};
+use crate::server::Instance;
 use crate::updates::{self, Updated};
 use crate::{Error, proc};
 
@@ -52,8 +53,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let clients = mirrored::clients()?;
     let dir = lab.fresh_dir()?;
     let server = who.start(dir.path()).await?;
@@ -78,7 +79,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 
 struct Stage<'a> {
     lab: &'a Lab,
-    server: &'a Server,
+    server: &'a Instance,
     kubeconfig: &'a Path,
     pods: Arc<Updated>,
 }
@@ -93,7 +94,7 @@ impl Stage<'_> {
     }
 
     /// An event told to all handlers: one written after the other, then by many at once.
-    async fn events(&self, metrics: &mut Metrics, client: &str) -> Result<(), Error> {
+    async fn events(&self, metrics: &mut Measurements, client: &str) -> Result<(), Error> {
         let mut mirrored = self.start(client, &["--handlers", &HANDLERS.to_string()])?;
         self.settle().await;
         let count = UPDATES.min(self.lab.size);
@@ -116,7 +117,7 @@ impl Stage<'_> {
     }
 
     /// Looks at objects of ours, some of which were changed a moment before.
-    async fn looks(&self, metrics: &mut Metrics) -> Result<(), Error> {
+    async fn looks(&self, metrics: &mut Measurements) -> Result<(), Error> {
         let mut mirrored = self.start(OURS, &["--handlers", "1"])?;
         self.settle().await;
         let last = updates::write(&self.pods, self.server, HOT.min(self.lab.size), WRITERS).await?;
@@ -148,7 +149,7 @@ impl Stage<'_> {
     }
 
     /// The history is gone, and nothing has changed.
-    async fn list_again(&self, metrics: &mut Metrics) -> Result<(), Error> {
+    async fn list_again(&self, metrics: &mut Measurements) -> Result<(), Error> {
         let mut mirrored = self.start(OURS, &["--handlers", "1", "--may-expire"])?;
         self.settle().await;
         let told = notices(&mirrored.ask("told")?);
@@ -170,7 +171,7 @@ impl Stage<'_> {
     }
 
     /// A program that ended begins again with its state.
-    async fn start_again(&self, metrics: &mut Metrics) -> Result<(), Error> {
+    async fn start_again(&self, metrics: &mut Measurements) -> Result<(), Error> {
         let dir = self.lab.fresh_dir()?;
         let state = dir.path().to_string_lossy().into_owned();
         let flags = ["--state", state.as_str()];
@@ -187,13 +188,14 @@ impl Stage<'_> {
     }
 
     /// Many informers of one factory.
-    fn connections(&self, metrics: &mut Metrics, client: &str, who: &Contender) -> Result<(), Error> {
+    fn connections(&self, metrics: &mut Measurements, client: &str, who: &Contender) -> Result<(), Error> {
         let count = self.lab.watchers;
         let mirrored =
             Mirrored::start_with(client, self.kubeconfig, &["--informers", &count.to_string()], count)?;
         let open = proc::connections(mirrored.pid(), self.server.target.address.port()) as f64;
         let name = format!("{client}: connections of {count} informers");
-        // A stream each: kube-apiserver allows 100 on a connection, forebay 250, and some are kept for other requests.
+        // A stream each: kube-apiserver allows 100 on a connection, forebay 250, and some are kept for other
+        // requests.
         let most = match who {
             Contender::Forebay(_) => 5.0,
             Contender::Kubernetes(_) => 11.0,

@@ -1,7 +1,8 @@
-//! The shapes of KEP-3157 and KEP-2340: large Secrets read by ever more raw clients at once, and many small objects.
+//! The shapes of KEP-3157 and KEP-2340: large Secrets read by ever more raw clients at once, and many small
+//! objects.
 //!
-//! In: a contender. Out: growth for each number of readers, what they got, and what is left after. The readers hash what
-//! they get and keep nothing of it. Never: a retry; who was refused is counted.
+//! In: a contender. Out: growth for each number of readers, what they got, and what is left after. The
+//! readers hash what they get and keep nothing of it. Never: a retry; who was refused is counted.
 
 use std::hash::Hasher as _;
 use std::time::{Duration, Instant};
@@ -12,14 +13,14 @@ use hyper::Method;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 use crate::contender::Contender;
 use crate::lab::Lab;
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::sampler::Sampler;
 use crate::scenarios::memory::add_resident;
 use crate::series::Phase;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::{Error, load};
 
 const SECRETS: &str = "/api/v1/namespaces/bench-00/secrets";
@@ -49,16 +50,16 @@ pub(super) fn about_2340(lab: &Lab) -> String {
     format!("{}; then {}; {} runs", MANY.of(lab).about(), FEW.of(lab).about(), lab.runs(RUNS))
 }
 
-pub(super) async fn run_3157(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+pub(super) async fn run_3157(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
     run(lab, who, &[LARGE]).await
 }
 
-pub(super) async fn run_2340(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
+pub(super) async fn run_2340(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
     run(lab, who, &[MANY, FEW]).await
 }
 
-async fn run(lab: &Lab, who: &Contender, shapes: &[Shape]) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+async fn run(lab: &Lab, who: &Contender, shapes: &[Shape]) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         for shape in shapes.iter().map(|shape| shape.of(lab)) {
             let (_dir, server) = load::start(lab, who).await?;
@@ -90,7 +91,7 @@ impl Shape {
         format!("{} Secrets of {} B, read at once by {:?} clients", self.objects, self.bytes, self.readers)
     }
 
-    async fn fill(&self, server: &Server) -> Result<(), Error> {
+    async fn fill(&self, server: &Instance) -> Result<(), Error> {
         let mut writers = JoinSet::new();
         for first in 0..WRITERS.min(self.objects) {
             let (target, objects, bytes) = (server.target.clone(), self.objects, self.bytes);
@@ -110,9 +111,9 @@ impl Shape {
 
     async fn read(
         &self,
-        metrics: &mut Metrics,
+        metrics: &mut Measurements,
         lab: &Lab,
-        server: &Server,
+        server: &Instance,
         readers: usize,
     ) -> Result<(), Error> {
         let name = |what: &str| format!("{} of {} B, {readers} readers: {what}", self.objects, self.bytes);
@@ -157,7 +158,7 @@ fn secret(index: usize, bytes: usize) -> Bytes {
 }
 
 /// The status, and how many bytes there were, all of which went into a hash.
-async fn read_once(target: Target, protocol: Protocol) -> Result<(u16, usize), Error> {
+async fn read_once(target: RestConfig, protocol: Protocol) -> Result<(u16, usize), Error> {
     let mut client = Client::connect(&target, protocol).await?;
     let response = client.start(Method::GET, "/api/v1/secrets", "application/json", Bytes::new()).await?;
     let status = response.status().as_u16();

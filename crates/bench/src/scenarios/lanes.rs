@@ -1,7 +1,7 @@
 //! Many updates, each for one watcher: as kubelets watch, each the pods of its own node.
 //!
-//! In: a contender. Out: how long an event takes from its update, the rate that was reached, and CPU of the server for each
-//! update, a sample a run. Never: a run in which an event was lost.
+//! In: a contender. Out: how long an event takes from its update, the rate that was reached, and CPU of the
+//! server for each update, a sample a run. Never: a run in which an event was lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Error;
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, percentile};
 use crate::pods;
-use crate::report::{Metrics, Unit, add, ms};
-use crate::server::Server;
+use crate::report::{Measurements, Unit, add, ms};
+use crate::server::Instance;
 use crate::watchers::{Came, Watchers};
 
 const RUNS: usize = 5;
@@ -38,8 +38,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         let (_dir, server) = load::start(lab, who).await?;
         add_run(&mut metrics, lab, &server).await?;
@@ -48,7 +48,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-async fn add_run(metrics: &mut Metrics, lab: &Lab, server: &Server) -> Result<(), Error> {
+async fn add_run(metrics: &mut Measurements, lab: &Lab, server: &Instance) -> Result<(), Error> {
     let mut writers = Vec::new();
     for _ in 0..lab.clients.min(lab.crowd) {
         writers.push(Client::connect(&server.target, Protocol::Http1).await?);
@@ -210,7 +210,7 @@ fn pod(node: usize) -> (String, Bytes) {
 }
 
 /// The newest revision.
-async fn newest(target: &Target) -> Result<String, Error> {
+async fn newest(target: &RestConfig) -> Result<String, Error> {
     let mut client = Client::connect(target, Protocol::Http1).await?;
     let list = client.get(&format!("{PATH}?limit=1")).await?.expect("list", &[200])?;
     let list: serde_json::Value = serde_json::from_slice(&list.body)

@@ -1,4 +1,5 @@
-//! One client that LISTs again and again: what each form of a LIST costs the server, beside a file server that sends as much.
+//! One client that LISTs again and again: what each form of a LIST costs the server, beside a file server
+//! that sends as much.
 //!
 //! In: a contender. Out: server CPU and time a LIST, and throughput, of each form, a sample a run.
 //! Never: a LIST that was refused or cut counted; two forms at once.
@@ -15,11 +16,11 @@ use crate::client::Protocol;
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::scenarios::whole_lists::least_list;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::static_server::BODY;
-use forms::{Form, forms};
+use forms::{ListRequest, forms};
 use writer::Writer;
 
 const RUNS: usize = 5;
@@ -36,14 +37,14 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let (dir, server) = load::start(lab, who).await?;
     let load = load::create(lab, &server, Depth::Whole).await?;
     // What is at rest is measured: a server may still be busy with what came in.
     tokio::time::sleep(lab.settle * 10).await;
     let least = least_list(lab, &load) as u64;
-    let body = listed(lab, &server, &Form::plain(lab, Protocol::Http2), least).await?.bytes;
+    let body = listed(lab, &server, &ListRequest::plain(lab, Protocol::Http2), least).await?.bytes;
     let file_server = match &lab.static_server {
         Some(program) => Some(program.start(dir.path(), body).await?),
         None => None,
@@ -69,18 +70,19 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 /// The identity LIST, then the slice of the file server.
 async fn beside(
     lab: &Lab,
-    metrics: &mut Metrics,
-    server: &Server,
-    file_server: Option<&Server>,
+    metrics: &mut Measurements,
+    server: &Instance,
+    file_server: Option<&Instance>,
     protocol: Protocol,
     least: u64,
 ) -> Result<(), Error> {
-    let form = Form::plain(lab, protocol);
+    let form = ListRequest::plain(lab, protocol);
     let ours = listed(lab, server, &form, least).await?;
     ours.add_to(metrics, &form.name);
     add(metrics, &format!("{}: throughput", form.name), Unit::MiBPerSecond, ours.rate());
     let Some(file_server) = file_server else { return Ok(()) };
-    let slice = Form { name: format!("static Go server, {protocol:?}"), path: BODY.into(), ..form.clone() };
+    let slice =
+        ListRequest { name: format!("static Go server, {protocol:?}"), path: BODY.into(), ..form.clone() };
     let theirs = listed(lab, file_server, &slice, least).await?;
     theirs.add_to(metrics, &slice.name);
     add(metrics, &format!("{}: throughput", slice.name), Unit::MiBPerSecond, theirs.rate());
@@ -96,8 +98,8 @@ async fn beside(
 }
 
 /// The gzip LIST while others write; what the writes cost by themselves is taken off.
-async fn written(lab: &Lab, metrics: &mut Metrics, server: &Server) -> Result<(), Error> {
-    let form = Form::gzip(lab);
+async fn written(lab: &Lab, metrics: &mut Measurements, server: &Instance) -> Result<(), Error> {
+    let form = ListRequest::gzip(lab);
     let writer = Writer::start(lab, &server.target).await?;
     let before = server.cpus()?;
     let start = Instant::now();
@@ -117,10 +119,12 @@ pub(super) struct Took {
     pub bytes: u64,
     pub time: Duration,
     pub cpu: Duration,
+    /// How many there were.
+    pub lists: u32,
 }
 
 impl Took {
-    fn add_to(&self, metrics: &mut Metrics, name: &str) {
+    pub(super) fn add_to(&self, metrics: &mut Measurements, name: &str) {
         add(metrics, &format!("{name}: server CPU"), Unit::Milliseconds, ms(self.cpu));
         add(metrics, &format!("{name}: time"), Unit::Milliseconds, ms(self.time));
         add(metrics, &format!("{name}: body"), Unit::MiB, mib(self.bytes));
@@ -133,7 +137,12 @@ impl Took {
 }
 
 /// LISTs in `form`, often enough for a figure; each has `least` bytes or more.
-pub(super) async fn listed(lab: &Lab, server: &Server, form: &Form, least: u64) -> Result<Took, Error> {
+pub(super) async fn listed(
+    lab: &Lab,
+    server: &Instance,
+    form: &ListRequest,
+    least: u64,
+) -> Result<Took, Error> {
     let mut client = form.connect(&server.target).await?;
     let before = server.cpus()?;
     let (start, mut lists, mut bytes) = (Instant::now(), 0, 0);
@@ -149,7 +158,7 @@ pub(super) async fn listed(lab: &Lab, server: &Server, form: &Form, least: u64) 
     }
     let (time, count) = (start.elapsed(), lists as u32);
     let cpu: Duration = server.cpu_since(&before)?.iter().sum();
-    Ok(Took { bytes: bytes / lists as u64, time: time / count, cpu: cpu / count })
+    Ok(Took { bytes: bytes / lists as u64, time: time / count, cpu: cpu / count, lists: count })
 }
 
 /// Headers of a LIST in JSON.

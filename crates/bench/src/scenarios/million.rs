@@ -1,8 +1,8 @@
 //! A million objects in one process: loaded, LISTed, watched, restarted.
 //!
-//! In: a contender. Out: what each step takes in time and memory, a sample a run. The rival is loaded with a fiftieth, and
-//! what a million would take there is that ratio to the JSON, said so in the name of the figure.
-//! Never: a run that lost an object.
+//! In: a contender. Out: what each step takes in time and memory, a sample a run. The rival is loaded with a
+//! fiftieth, and what a million would take there is that ratio to the JSON, said so in the name of the
+//! figure. Never: a run that lost an object.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use crate::contender::Contender;
 use crate::draw::Draw;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::list::forms::Form;
+use crate::scenarios::list::forms::ListRequest;
 use crate::scenarios::list::writer::some_path;
 use crate::scenarios::memory::{add_resident, resident};
 use crate::scenarios::restart::list_one;
 use crate::series::Phase;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::stored::{Stored, stored};
 use crate::watchers::Watchers;
 
@@ -44,8 +44,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         match who {
             Contender::Forebay(_) => {
@@ -60,7 +60,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-async fn part(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
+async fn part(metrics: &mut Measurements, lab: &Lab, who: &Contender) -> Result<(), Error> {
     let (_dir, server) = load::start(lab, who).await?;
     load::create(lab, &server, Depth::Whole).await?;
     tokio::time::sleep(lab.settle * QUIET).await;
@@ -68,7 +68,7 @@ async fn part(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), E
     server.stop().await
 }
 
-async fn all(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Error> {
+async fn all(metrics: &mut Measurements, lab: &Lab, who: &Contender) -> Result<(), Error> {
     let (dir, mut server) = load::start(lab, who).await?;
     eprintln!("million: creating {}", lab.size);
     let load = load::create(lab, &server, Depth::Whole).await?;
@@ -85,7 +85,7 @@ async fn all(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Er
             answer: format!("{held:?}"),
         });
     }
-    for form in [Form::plain(lab, Protocol::Http2), Form::gzip(lab)] {
+    for form in [ListRequest::plain(lab, Protocol::Http2), ListRequest::gzip(lab)] {
         list(metrics, &server, &form).await?;
     }
     watch(metrics, lab, &server).await?;
@@ -106,18 +106,18 @@ async fn all(metrics: &mut Metrics, lab: &Lab, who: &Contender) -> Result<(), Er
     server.stop().await
 }
 
-async fn quiet(metrics: &mut Metrics, lab: &Lab, server: &Server, name: &str) -> Result<(), Error> {
+async fn quiet(metrics: &mut Measurements, lab: &Lab, server: &Instance, name: &str) -> Result<(), Error> {
     tokio::time::sleep(lab.settle * QUIET).await;
     add_resident(metrics, name, server)
 }
 
-fn add_stored(metrics: &mut Metrics, held: &Stored, resident: f64) {
+fn add_stored(metrics: &mut Measurements, held: &Stored, resident: f64) {
     add(metrics, "JSON", Unit::MiB, mib(held.bytes));
     add(metrics, "block ratio", Unit::Factor, held.block_ratio);
     add(metrics, "resident / JSON, after reading it in pages", Unit::Times, resident / mib(held.bytes));
 }
 
-async fn list(metrics: &mut Metrics, server: &Server, form: &Form) -> Result<(), Error> {
+async fn list(metrics: &mut Measurements, server: &Instance, form: &ListRequest) -> Result<(), Error> {
     let mut client = form.connect(&server.target).await?;
     let sampler = Sampler::start(server)?;
     let before = server.cpus()?;
@@ -134,7 +134,7 @@ async fn list(metrics: &mut Metrics, server: &Server, form: &Form) -> Result<(),
 }
 
 /// An update, and when a watcher of all objects has it.
-async fn watch(metrics: &mut Metrics, lab: &Lab, server: &Server) -> Result<(), Error> {
+async fn watch(metrics: &mut Measurements, lab: &Lab, server: &Instance) -> Result<(), Error> {
     let mut client = Client::connect(&server.target, Protocol::Http1).await?;
     let mut draw = Draw::of("watched", 0);
     let mut touch = async |number: usize| {

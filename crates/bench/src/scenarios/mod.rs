@@ -1,11 +1,13 @@
 //! The scenarios: one a file, each a function of a [`Lab`] and a [`Contender`].
 //!
-//! In: who is measured, and how much. Out: an [`Outcome`], a sample a run.
+//! In: who is measured, and how much. Out: an [`Results`], a sample a run.
 //! Never: what one contender gets and the other does not.
 
+mod avalanche;
 mod create;
 mod curve;
 mod envtest;
+mod fairness;
 mod fanout;
 mod hostile;
 mod idle;
@@ -17,6 +19,8 @@ mod list;
 mod memory;
 mod million;
 mod outcome;
+mod owners;
+mod prices;
 mod readers;
 mod resident;
 mod restart;
@@ -29,8 +33,9 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::report::{Unit, add};
 use crate::{Error, proc};
+pub use avalanche::Wave;
 pub use curve::{objects_name, watchers_name};
-pub use outcome::Outcome;
+pub use outcome::Results;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
@@ -38,7 +43,9 @@ pub enum Scenario {
     Create,
     Restart,
     Resident,
+    Owners,
     List,
+    Prices,
     Storm,
     Readers,
     Watchlist,
@@ -54,15 +61,19 @@ pub enum Scenario {
     Hostile,
     Informer,
     InformerPaths,
+    Avalanche,
+    Fairness,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 20] = [
+    pub const ALL: [Scenario; 24] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
         Scenario::Resident,
+        Scenario::Owners,
         Scenario::List,
+        Scenario::Prices,
         Scenario::Storm,
         Scenario::Readers,
         Scenario::Watchlist,
@@ -78,6 +89,8 @@ impl Scenario {
         Scenario::Hostile,
         Scenario::Informer,
         Scenario::InformerPaths,
+        Scenario::Avalanche,
+        Scenario::Fairness,
     ];
 
     pub fn name(self) -> &'static str {
@@ -86,7 +99,9 @@ impl Scenario {
             Scenario::Create => "create",
             Scenario::Restart => "restart",
             Scenario::Resident => "resident",
+            Scenario::Owners => "owners",
             Scenario::List => "list",
+            Scenario::Prices => "prices",
             Scenario::Storm => "storm",
             Scenario::Readers => "readers",
             Scenario::Watchlist => "watchlist",
@@ -102,6 +117,8 @@ impl Scenario {
             Scenario::Hostile => "hostile",
             Scenario::Informer => "informer",
             Scenario::InformerPaths => "informer-paths",
+            Scenario::Avalanche => "avalanche",
+            Scenario::Fairness => "fairness",
         }
     }
 
@@ -112,7 +129,9 @@ impl Scenario {
             Scenario::Create => create::about(lab),
             Scenario::Restart => restart::about(lab),
             Scenario::Resident => resident::about(lab),
+            Scenario::Owners => owners::about(lab),
             Scenario::List => list::about(lab),
+            Scenario::Prices => prices::about(lab),
             Scenario::Storm => storm::about(lab),
             Scenario::Readers => readers::about(lab),
             Scenario::Watchlist => watchlist::about(lab),
@@ -128,18 +147,22 @@ impl Scenario {
             Scenario::Hostile => hostile::about(lab),
             Scenario::Informer => informer::about(lab),
             Scenario::InformerPaths => informer_paths::about(lab),
+            Scenario::Avalanche => avalanche::about(lab),
+            Scenario::Fairness => fairness::about(lab),
         }
     }
 
     /// Measures `who`, all runs, and how much of the machine others took meanwhile.
-    pub async fn run(self, lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
+    pub async fn run(self, lab: &Lab, who: &Contender) -> Result<Results, Error> {
         let others = proc::Others::begin()?;
         let mut outcome = match self {
             Scenario::Start => start::run(lab, who).await?.into(),
             Scenario::Create => create::run(lab, who).await?.into(),
             Scenario::Restart => restart::run(lab, who).await?.into(),
             Scenario::Resident => resident::run(lab, who).await?.into(),
+            Scenario::Owners => owners::run(lab, who).await?.into(),
             Scenario::List => list::run(lab, who).await?.into(),
+            Scenario::Prices => prices::run(lab, who).await?.into(),
             Scenario::Storm => storm::run(lab, who).await?,
             Scenario::Readers => readers::run(lab, who).await?.into(),
             Scenario::Watchlist => watchlist::run(lab, who).await?.into(),
@@ -155,6 +178,8 @@ impl Scenario {
             Scenario::Hostile => hostile::run(lab, who).await?,
             Scenario::Informer => informer::run(lab, who).await?.into(),
             Scenario::InformerPaths => informer_paths::run(lab, who).await?.into(),
+            Scenario::Avalanche => avalanche::run(lab, who).await?,
+            Scenario::Fairness => fairness::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)

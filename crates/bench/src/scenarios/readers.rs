@@ -1,7 +1,8 @@
 //! LISTs by many clients at once, some of them slow: what the server grows by while it has them all.
 //!
-//! In: a contender. Out: growth, and what the fast ones got, a sample a run. The slow ones read at their pace all the time
-//! that the fast ones take and some seconds longer, and then hang up. Never: a slow reader that its kernel reads ahead for.
+//! In: a contender. Out: growth, and what the fast ones got, a sample a run. The slow ones read at their pace
+//! all the time that the fast ones take and some seconds longer, and then hang up. Never: a slow reader that
+//! its kernel reads ahead for.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +12,15 @@ use hyper::{Method, header};
 use tokio::task::JoinSet;
 
 use crate::Error;
-use crate::client::{Client, Target};
+use crate::client::{Client, RestConfig};
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::sampler::Sampler;
 use crate::scenarios::whole_lists::{least_list, lists_at_once};
 use crate::series::Phase;
-use crate::server::Server;
+use crate::server::Instance;
 
 const RUNS: usize = 5;
 /// All clients, and how many of them are slow.
@@ -27,7 +28,8 @@ const READERS: usize = 100;
 const SLOW: usize = 20;
 /// What a slow one reads in a second.
 const SLOW_BYTES: usize = 16 << 10;
-/// How long it is quiet before, and how long the slow ones go on alone, in settle times: 10 s of the default 2 s.
+/// How long it is quiet before, and how long the slow ones go on alone, in settle times: 10 s of the default
+/// 2 s.
 const QUIET: u32 = 5;
 
 pub(super) fn about(lab: &Lab) -> String {
@@ -42,8 +44,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let (_dir, server) = load::start(lab, who).await?;
     let load = load::create(lab, &server, Depth::Whole).await?;
     for _ in 0..lab.runs(RUNS) {
@@ -55,7 +57,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-async fn storm(metrics: &mut Metrics, lab: &Lab, server: &Server, least: usize) -> Result<(), Error> {
+async fn storm(metrics: &mut Measurements, lab: &Lab, server: &Instance, least: usize) -> Result<(), Error> {
     let sampler = Sampler::start(server)?;
     let mut slow = JoinSet::new();
     for _ in 0..SLOW {
@@ -81,7 +83,7 @@ async fn storm(metrics: &mut Metrics, lab: &Lab, server: &Server, least: usize) 
 }
 
 /// Reads a LIST at [`SLOW_BYTES`] a second.
-async fn read_slowly(target: Target, path: &'static str) -> Result<(), Error> {
+async fn read_slowly(target: RestConfig, path: &'static str) -> Result<(), Error> {
     let mut client = Client::connect_narrow(&target, SLOW_BYTES).await?;
     let accept = [(header::ACCEPT, "application/json")];
     let response = client.start_with(Method::GET, path, &accept, Bytes::new()).await?;

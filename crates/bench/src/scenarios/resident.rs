@@ -1,26 +1,26 @@
 //! What the data takes in memory: once loaded, after a quiet minute, and a minute after a storm of LISTs.
 //!
-//! In: a contender. Out: memory beside the JSON it holds and the ratio that blocks of it compress at, a sample a run.
-//! Never: a run that lost an object.
+//! In: a contender. Out: memory beside the JSON it holds and the ratio that blocks of it compress at, a
+//! sample a run. Never: a run that lost an object.
 
 use std::time::Duration;
 
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib};
+use crate::report::{Measurements, Unit, add, mib};
 use crate::scenarios::memory::{add_resident, resident};
 use crate::scenarios::whole_lists::least_list;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::stored::stored;
 use crate::{Error, lists};
 
 const RUNS: usize = 5;
 /// In settle times, of 2 s by default: 4 s until it counts as loaded, a minute until it counts as quiet.
-const LOADED: u32 = 2;
-const QUIET: u32 = 30;
+pub(super) const LOADED: u32 = 2;
+pub(super) const QUIET: u32 = 30;
 /// What a server may take beside its data.
-const BASE_MIB: f64 = 35.0;
+pub(super) const BASE_MIB: f64 = 35.0;
 
 pub(super) fn about(lab: &Lab) -> String {
     format!(
@@ -36,8 +36,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         let dir = lab.fresh_dir()?;
         let server = who.start(dir.path()).await?;
@@ -68,7 +68,12 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 }
 
 /// Lets the server be for a while; what is resident then.
-async fn rest(metrics: &mut Metrics, server: &Server, name: &str, time: Duration) -> Result<f64, Error> {
+pub(super) async fn rest(
+    metrics: &mut Measurements,
+    server: &Instance,
+    name: &str,
+    time: Duration,
+) -> Result<f64, Error> {
     tokio::time::sleep(time).await;
     add_resident(metrics, name, server)?;
     resident(server).map(mib)

@@ -1,4 +1,5 @@
-//! SIGTERM, then start again on a directory with pods: all of it, and then the API server alone, its etcd left running.
+//! SIGTERM, then start again on a directory with pods: all of it, and then the API server alone, its etcd
+//! left running.
 //!
 //! In: a contender. Out: times to end and to be ready, memory with the pods loaded, a sample a run.
 //! Never: a restart that lost a pod.
@@ -10,9 +11,9 @@ use crate::client::{Client, Protocol};
 use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, ms};
+use crate::report::{Measurements, Unit, add, ms};
 use crate::scenarios::memory::add_resident;
-use crate::server::Server;
+use crate::server::Instance;
 
 const RUNS: usize = 5;
 
@@ -26,8 +27,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let (dir, mut server) = load::start(lab, who).await?;
     load::create(lab, &server, Depth::Whole).await?;
     for _ in 0..lab.runs(RUNS) {
@@ -48,7 +49,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
 }
 
 /// Lists one object from the cache: a server that is ready but has not loaded its objects shows here.
-pub(super) async fn list_one(lab: &Lab, server: &Server) -> Result<Duration, Error> {
+pub(super) async fn list_one(lab: &Lab, server: &Instance) -> Result<Duration, Error> {
     let asked = Instant::now();
     let mut client = Client::connect(&server.target, Protocol::Http1).await?;
     let path = format!(

@@ -5,7 +5,7 @@
 use crate::Error;
 use crate::contender::Contender;
 use crate::lab::Lab;
-use crate::report::{Metrics, Unit, add, ms};
+use crate::report::{Measurements, Unit, add, ms};
 use crate::scenarios::memory::add_resident;
 
 const RUNS: usize = 5;
@@ -14,8 +14,8 @@ pub(super) fn about(lab: &Lab) -> String {
     format!("from exec to the first 200 on /readyz, empty directory, {} runs", lab.runs(RUNS))
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     for _ in 0..lab.runs(RUNS) {
         let dir = lab.fresh_dir()?;
         let server = who.start(dir.path()).await?;

@@ -1,7 +1,7 @@
 //! Many clients LIST all pods at once: what that costs in memory, and what they get.
 //!
-//! In: a contender. Out: memory before, in and after the storm, rate, CPU and failures, a sample a run; and the series.
-//! Never: a run that lost a pod; a failed list left out of the figures.
+//! In: a contender. Out: memory before, in and after the storm, rate, CPU and failures, a sample a run; and
+//! the series. Never: a run that lost a pod; a failed list left out of the figures.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::contender::Contender;
 use crate::lab::Lab;
 use crate::lists::{self, Storm};
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::outcome::Outcome;
+use crate::scenarios::outcome::Results;
 use crate::scenarios::whole_lists::least_list;
 use crate::series::{MemorySeries, Phase};
-use crate::server::Server;
+use crate::server::Instance;
 
 const RUNS: usize = 5;
 /// How long it is quiet before and after the storm, in settle times: 10 s of the default 2 s.
@@ -34,8 +34,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
-    let mut outcome = Outcome::default();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Results, Error> {
+    let mut outcome = Results::default();
     for _ in 0..lab.runs(RUNS) {
         let (_dir, server) = load::start(lab, who).await?;
         let (storm, series) = weather(lab, &server).await?;
@@ -49,7 +49,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Outcome, Error> {
 }
 
 /// All phases of one run.
-async fn weather(lab: &Lab, server: &Server) -> Result<(Storm, MemorySeries), Error> {
+async fn weather(lab: &Lab, server: &Instance) -> Result<(Storm, MemorySeries), Error> {
     let sampler = Sampler::start(server)?;
     let load = load::create(lab, server, Depth::Whole).await?;
     sampler.enter(Phase::Quiet);
@@ -69,7 +69,7 @@ fn quiet(lab: &Lab) -> Duration {
     lab.settle * QUIET
 }
 
-fn add_memory(metrics: &mut Metrics, series: &MemorySeries, quiet: Duration) -> Result<(), Error> {
+fn add_memory(metrics: &mut Measurements, series: &MemorySeries, quiet: Duration) -> Result<(), Error> {
     let missing = || Error::Proc("a phase has no reading".into());
     let loaded = series.last(Phase::Quiet).ok_or_else(missing)?;
     let peak = series.peak(Phase::Storm).ok_or_else(missing)?;
@@ -93,7 +93,7 @@ fn add_memory(metrics: &mut Metrics, series: &MemorySeries, quiet: Duration) -> 
     Ok(())
 }
 
-fn add_storm(metrics: &mut Metrics, server: &Server, storm: &Storm) {
+fn add_storm(metrics: &mut Measurements, server: &Instance, storm: &Storm) {
     let whole = storm.whole() as f64;
     let each = |time: Duration| ms(time) / whole;
     add(metrics, "LISTs", Unit::PerSecond, whole / storm.took.as_secs_f64());

@@ -1,7 +1,8 @@
-//! Informers that start all at once, and ask for the initial state as a watch: how fast it comes and what it takes, beside
-//! LISTs of the same.
+//! Informers that start all at once, and ask for the initial state as a watch: how fast it comes and what it
+//! takes, beside LISTs of the same.
 //!
-//! In: a contender. Out: throughput, CPU and growth of each way, a sample a run. Never: an initial state without its end.
+//! In: a contender. Out: throughput, CPU and growth of each way, a sample a run. Never: an initial state
+//! without its end.
 
 use std::time::Instant;
 
@@ -13,11 +14,11 @@ use crate::contender::Contender;
 use crate::initial::{Initial, initial};
 use crate::lab::Lab;
 use crate::load::{self, Depth};
-use crate::report::{Metrics, Unit, add, mib, ms};
+use crate::report::{Measurements, Unit, add, mib, ms};
 use crate::sampler::Sampler;
-use crate::scenarios::list::forms::Form;
+use crate::scenarios::list::forms::ListRequest;
 use crate::series::Phase;
-use crate::server::Server;
+use crate::server::Instance;
 
 const RUNS: usize = 5;
 /// Informers at once.
@@ -42,8 +43,8 @@ pub(super) fn about(lab: &Lab) -> String {
     )
 }
 
-pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
-    let mut metrics = Metrics::new();
+pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Measurements, Error> {
+    let mut metrics = Measurements::new();
     let (_dir, server) = load::start(lab, who).await?;
     load::create(lab, &server, Depth::Whole).await?;
     for _ in 0..lab.runs(RUNS) {
@@ -56,7 +57,7 @@ pub(super) async fn run(lab: &Lab, who: &Contender) -> Result<Metrics, Error> {
     Ok(metrics)
 }
 
-async fn add_way(metrics: &mut Metrics, lab: &Lab, server: &Server, way: Way) -> Result<(), Error> {
+async fn add_way(metrics: &mut Measurements, lab: &Lab, server: &Instance, way: Way) -> Result<(), Error> {
     let sampler = Sampler::start(server)?;
     let before = server.cpus()?;
     let start = Instant::now();
@@ -82,10 +83,10 @@ async fn add_way(metrics: &mut Metrics, lab: &Lab, server: &Server, way: Way) ->
     Ok(())
 }
 
-async fn ask(lab: Lab, target: crate::client::Target, way: Way) -> Result<Initial, Error> {
+async fn ask(lab: Lab, target: crate::client::RestConfig, way: Way) -> Result<Initial, Error> {
     let form = match way {
-        Way::List => Form::plain(&lab, lab.protocol),
-        Way::GzipList => Form::gzip(&lab),
+        Way::List => ListRequest::plain(&lab, lab.protocol),
+        Way::GzipList => ListRequest::gzip(&lab),
         Way::WatchList | Way::GzipWatchList => {
             return initial(&target, lab.protocol, lab.objects.path(), way == Way::GzipWatchList).await;
         }

@@ -4,13 +4,14 @@
 
 use crate::lab::Lab;
 use crate::load::Load;
-use crate::server::Server;
+use crate::server::Instance;
 use crate::{Error, lists};
 
 /// At most what `kind`, `apiVersion`, and the braces of a patch take in what is sent.
 const TYPE_BYTES: usize = 100;
 
-/// Bytes that a LIST of all objects has at least: what was sent is stored whole, but for the types that a list says once.
+/// Bytes that a LIST of all objects has at least: what was sent is stored whole, but for the types that a
+/// list says once.
 pub fn least_list(lab: &Lab, load: &Load) -> usize {
     load.sent.saturating_sub(lab.size * TYPE_BYTES)
 }
@@ -18,7 +19,7 @@ pub fn least_list(lab: &Lab, load: &Load) -> usize {
 /// Lets `count` clients LIST at once.
 pub async fn lists_at_once(
     lab: &Lab,
-    server: &Server,
+    server: &Instance,
     count: usize,
     least: usize,
 ) -> Result<lists::Storm, Error> {

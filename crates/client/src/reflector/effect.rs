@@ -13,19 +13,23 @@ pub enum Effect {
     Ask(Ask),
     /// End the request under way, and tell nothing more of it.
     HangUp,
-    /// The connection of the last request may be dead without anybody having noticed: the next goes over a new one.
+    /// The connection of the last request may be dead without anybody having noticed: the next goes over a
+    /// new one.
     NewConnection,
     /// Give [`Input::Timer`](super::Input::Timer) at that time. Takes the place of one that was given before.
     WakeAt(Duration),
-    /// The frame or item of this input counts: apply it. Of an event it is also progress to the event's revision.
+    /// The frame or item of this input counts: apply it. Of an event it is also progress to the event's
+    /// revision.
     Take,
     /// The frame or item of this input does not count.
     Skip,
-    /// A whole state follows, from its beginning: what is taken until [`EndState`](Effect::EndState) are objects of it or
-    /// changes on top of it, and the revision of before goes on counting. A state that had begun and not ended is given up.
+    /// A whole state follows, from its beginning: what is taken until [`EndState`](Effect::EndState) are
+    /// objects of it or changes on top of it, and the revision of before goes on counting. A state that had
+    /// begun and not ended is given up.
     BeginState {
         why: ListReason,
-        /// The store was restored: an object may take the place of one with a higher revision. Otherwise it never does.
+        /// The store was restored: an object may take the place of one with a higher revision. Otherwise it
+        /// never does.
         may_go_back: bool,
     },
     /// All that is held goes, also a state that has begun: there is none from now on.

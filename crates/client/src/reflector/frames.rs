@@ -109,7 +109,8 @@ impl Reflector {
             Err(()) => self.over(&Seen::Garbled, now),
             Ok(last) => {
                 self.under_way = None;
-                // A page is progress, of requests and not of lists: one in each timeout is enough to come to an end.
+                // A page is progress, of requests and not of lists: one in each timeout is enough to come to
+                // an end.
                 self.asks.reset();
                 self.known = None;
                 self.recovered();
@@ -121,8 +122,8 @@ impl Reflector {
         }
     }
 
-    /// The newest revision is known: below ours it is of a store that was restored. Otherwise the server only lagged, or there
-    /// was nothing to be heard.
+    /// The newest revision is known: below ours it is of a store that was restored. Otherwise the server only
+    /// lagged, or there was nothing to be heard.
     fn probed(&mut self, newest: Revision, now: Duration) {
         self.under_way = None;
         self.too_large = 0;

@@ -4,12 +4,14 @@ use forebay_apimachinery::Revision;
 use forebay_rt::Duration;
 
 /// Something that happened. All but [`Start`](Input::Start), [`Timer`](Input::Timer),
-/// [`ServerAnswers`](Input::ServerAnswers), [`OverLimit`](Input::OverLimit) and [`MadeAnew`](Input::MadeAnew) is of the request that
-/// is under way. [`Refused`](Input::Refused), [`Failed`](Input::Failed), [`Ended`](Input::Ended) and
-/// [`Page`](Input::Page) are the last of theirs, and after [`Effect::HangUp`](super::Effect::HangUp) nothing of it is told.
+/// [`ServerAnswers`](Input::ServerAnswers), [`OverLimit`](Input::OverLimit) and [`MadeAnew`](Input::MadeAnew)
+/// is of the request that is under way. [`Refused`](Input::Refused), [`Failed`](Input::Failed),
+/// [`Ended`](Input::Ended) and [`Page`](Input::Page) are the last of theirs, and after
+/// [`Effect::HangUp`](super::Effect::HangUp) nothing of it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Begin. With a revision there is a whole state of it already, from a disk for instance, and the watch goes on from there.
+    /// Begin. With a revision there is a whole state of it already, from a disk for instance, and the watch
+    /// goes on from there.
     Start { from: Option<Revision> },
     /// The head of the answer came, and it is a success.
     Opened,
@@ -19,8 +21,8 @@ pub enum Input {
     Failed(Fault),
     /// A frame of a watch: an object was added, modified or deleted.
     Event { revision: Revision },
-    /// The frame of the next [`Event`](Input::Event) modifies or deletes an object: of a watch-list that is behind its state, whose
-    /// end bookmark is due, however much else is told.
+    /// The frame of the next [`Event`](Input::Event) modifies or deletes an object: of a watch-list that is
+    /// behind its state, whose end bookmark is due, however much else is told.
     PastState,
     /// A frame of a watch: nothing up to `revision` was missed.
     Bookmark {
@@ -32,8 +34,8 @@ pub enum Input {
     HalfFrame,
     /// A frame of a watch: `ERROR`.
     StreamError(Refusal),
-    /// The head of a page came before its items: the revision of the list. Where it is told, a state that is too old is
-    /// refused before the first of its objects is taken.
+    /// The head of a page came before its items: the revision of the list. Where it is told, a state that is
+    /// too old is refused before the first of its objects is taken.
     PageBegan { revision: Revision },
     /// An item of a page.
     Item,
@@ -54,13 +56,16 @@ pub enum Input {
     Timer,
     /// The server could not be reached, and has answered somebody else now.
     ServerAnswers,
-    /// What is held is more than may be held: all of it is to go, and the whole state is asked for again much later.
+    /// What is held is more than may be held: all of it is to go, and the whole state is asked for again much
+    /// later.
     OverLimit,
-    /// Somebody knows that the collection was deleted and made anew: a `CustomResourceDefinition` for instance.
+    /// Somebody knows that the collection was deleted and made anew: a `CustomResourceDefinition` for
+    /// instance.
     MadeAnew,
 }
 
-/// What a server said instead of what it was asked for, as an answer or as a frame: of a `Status` what decides.
+/// What a server said instead of what it was asked for, as an answer or as a frame: of a `Status` what
+/// decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusal {
     /// The code of the answer; of a frame the `code` of its `Status`.

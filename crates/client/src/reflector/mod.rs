@@ -1,9 +1,10 @@
 //! When to ask for what, so that a collection is mirrored without a gap and without asking for it twice.
 //!
-//! In: what happened to the request under way, as [`Input`]s with their time. Out: [`Effect`]s: requests to make, whether a frame
-//! counts, what to tell. [`Health`] can be asked for at any time. `rules` says what follows from what; `frames` is what happens
-//! while all is well, `verdicts` what happens when it is not. One owner, who makes the requests and holds the objects.
-//! Never: does IO, reads a clock, sees an object, has two requests under way, asks for `resourceVersion=0`.
+//! In: what happened to the request under way, as [`Input`]s with their time. Out: [`Effect`]s: requests to
+//! make, whether a frame counts, what to tell. [`Health`] can be asked for at any time. `rules` says what
+//! follows from what; `frames` is what happens while all is well, `verdicts` what happens when it is not. One
+//! owner, who makes the requests and holds the objects. Never: does IO, reads a clock, sees an object, has
+//! two requests under way, asks for `resourceVersion=0`.
 
 mod backoff;
 mod effect;
@@ -42,8 +43,8 @@ use crate::limits::WATCH_SECONDS;
 
 /// What keeps one collection mirrored.
 ///
-/// The owner gives it [`Input::Start`], does the effects of each [step](Reflector::step) in their order, and gives it what comes of
-/// them. Times are of one clock that never goes back, since whenever.
+/// The owner gives it [`Input::Start`], does the effects of each [step](Reflector::step) in their order, and
+/// gives it what comes of them. Times are of one clock that never goes back, since whenever.
 #[derive(Debug)]
 pub struct Reflector {
     random: Arc<Random>,
@@ -120,7 +121,8 @@ impl Reflector {
         }
     }
 
-    /// What is to be done after `input`, in this order. What cannot be, as an event when nothing is under way, does nothing.
+    /// What is to be done after `input`, in this order. What cannot be, as an event when nothing is under
+    /// way, does nothing.
     pub fn step(&mut self, input: Input, now: Duration) -> Vec<Effect> {
         match input {
             Input::Start { from } => self.start(from, now),
@@ -216,8 +218,8 @@ impl Reflector {
         (kind, whole.ask(timeout_seconds))
     }
 
-    /// Sees to it that a step comes when the next thing is due. A wake-up that is too early costs a step and is left alone, so that
-    /// not each frame moves it.
+    /// Sees to it that a step comes when the next thing is due. A wake-up that is too early costs a step and
+    /// is left alone, so that not each frame moves it.
     fn arm(&mut self) {
         let due = match &self.under_way {
             None => self.ask_at,

@@ -27,7 +27,8 @@ pub(super) struct Request {
     heard_at: Duration,
     /// Whether anything came after the head.
     pub has_frames: bool,
-    /// When the last bookmark came, but for the one that ends a state, which comes also where there are no others.
+    /// When the last bookmark came, but for the one that ends a state, which comes also where there are no
+    /// others.
     pub bookmark_at: Option<Duration>,
     /// When what came over a watch-list was first no longer its state.
     pub past_state_at: Option<Duration>,

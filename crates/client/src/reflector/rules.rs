@@ -1,8 +1,9 @@
 //! What follows from what was seen: all the rules, in one place.
 //!
-//! In: what was seen, over which request, and whether it was seen before from the same revision. Out: a [`Verdict`]. Two
-//! thoughts carry them: only a hole in history makes the whole state be asked for again, because a thousand reflectors that
-//! list at once are what brings a server down; and what would be asked in vain is not asked in a loop. Never: has state.
+//! In: what was seen, over which request, and whether it was seen before from the same revision. Out: a
+//! [`Verdict`]. Two thoughts carry them: only a hole in history makes the whole state be asked for again,
+//! because a thousand reflectors that list at once are what brings a server down; and what would be asked in
+//! vain is not asked in a loop. Never: has state.
 //!
 //! Source: client-go v0.36.3 `tools/cache/reflector.go`, where many faults list that need not.
 
@@ -55,7 +56,8 @@ pub(super) enum Place {
     Probe,
 }
 
-/// What to do. "The same" is the watch from the last revision that was had, the watch-list, or the page with its token.
+/// What to do. "The same" is the watch from the last revision that was had, the watch-list, or the page with
+/// its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The same again, at once; with backoff when nothing came of it since the last time.
@@ -72,7 +74,8 @@ pub(super) enum Verdict {
     KeepAndBackOff,
     /// As before, and the whole state as soon as there is one.
     KeepAndListOnceServed,
-    /// The whole state as before, without a revision that it be not older than: the newest, which is held against it.
+    /// The whole state as before, without a revision that it be not older than: the newest, which is held
+    /// against it.
     ListNewest,
     /// The whole state, in pages.
     InPages(Fallback),
@@ -92,7 +95,8 @@ pub(super) enum Known {
 
 /// The verdict.
 ///
-/// - `again`: an error that [may be of the revision](known) was seen before from the same one, without progress in between.
+/// - `again`: an error that [may be of the revision](known) was seen before from the same one, without
+///   progress in between.
 pub(super) fn judge(seen: &Seen<'_>, at: Place, again: bool) -> Verdict {
     match at {
         Place::Watch { open } => of_a_watch(seen, open, again),
@@ -159,8 +163,8 @@ fn of_a_page(seen: &Seen<'_>, open: bool, first: bool, again: bool) -> Verdict {
     match seen {
         Seen::Refused(said) | Seen::Error(said) => match Meaning::of(said, seen.is_in_stream()) {
             Meaning::Expired if first => Verdict::ListNewest,
-            // The server gives a token with which the list would go on and be of no one revision. It is not taken: a list with
-            // a hole is worse than a second one.
+            // The server gives a token with which the list would go on and be of no one revision. It is not
+            // taken: a list with a hole is worse than a second one.
             Meaning::Expired => Verdict::PagesAnew(Anew::TokenExpired),
             Meaning::TooLarge => Verdict::WaitAndAskAgain,
             Meaning::Passing | Meaning::LostEvent => Verdict::GoOnAfterBackoff,
@@ -183,7 +187,8 @@ fn of_a_page(seen: &Seen<'_>, open: bool, first: bool, again: bool) -> Verdict {
     }
 }
 
-/// What to know an error by, where it may be the revision's own and come for ever; `None` where it passes or is plain.
+/// What to know an error by, where it may be the revision's own and come for ever; `None` where it passes or
+/// is plain.
 pub(super) fn known(seen: &Seen<'_>) -> Option<Known> {
     match seen {
         Seen::Garbled | Seen::NotAWatch => Some(Known::Garbled),
@@ -225,7 +230,8 @@ impl Meaning {
             _ if said.is_too_large() => Meaning::TooLarge,
             _ if said.says("required storage feature") || said.says("sendinitialevents") => Meaning::Unfit,
             400 | 405 | 406 | 415 | 422 | 501 => Meaning::Unfit,
-            // In a stream it is the code of everything that went wrong within, some of which the next try meets again.
+            // In a stream it is the code of everything that went wrong within, some of which the next try
+            // meets again.
             500 if in_stream && !said.passes() => Meaning::Unknown,
             408 | 500..=599 => Meaning::Passing,
             _ => Meaning::Unknown,

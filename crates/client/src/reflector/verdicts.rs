@@ -2,6 +2,7 @@
 
 use forebay_rt::Duration;
 
+use super::backoff::Told;
 use super::effect::{Anew, Effect, Fallback, ListReason, Report, Way};
 use super::health::{Failing, Why};
 use super::input::{Fault, Refusal};
@@ -11,7 +12,7 @@ use super::whole::Whole;
 use super::{Reflector, WatchLists};
 use crate::limits::{
     LET_GO_WAIT_MAX, LET_GO_WAIT_MIN, SILENT_WATCHES, STANDS_AFTER, TOO_LARGE_TRIES, WATCH_ENDS_EARLY,
-    WATCH_LIST_TRIES, WOKEN_PERIOD_MIN, WOKEN_SPREAD,
+    WATCH_LIST_TRIES, WOKEN_PERIOD_MIN,
 };
 
 impl Reflector {
@@ -60,15 +61,14 @@ impl Reflector {
         self.ask_after(wait, now);
     }
 
-    /// A wait for a server that could not be reached ends within some seconds, not all waits in one moment. Not again and again:
-    /// it may be reached by others and not by us.
+    /// A wait for a server that could not be reached is over: whoever carries the requests lets those of many
+    /// collections go one after the other. Not again and again: it may be reached by others and not by us.
     pub(super) fn server_answers(&mut self, now: Duration) {
         let Some(due) = self.ask_at.filter(|_| self.is_unreached) else { return };
-        let sooner = now + Duration::from_millis(1 + self.random.below(WOKEN_SPREAD.as_millis() as u64));
         let is_too_soon = self.woken_at.is_some_and(|woken| now < woken + WOKEN_PERIOD_MIN);
-        if sooner < due && !is_too_soon {
+        if now < due && !is_too_soon {
             self.woken_at = Some(now);
-            self.ask_at = Some(sooner);
+            self.ask(now);
         }
     }
 
@@ -109,7 +109,7 @@ impl Reflector {
             whole.smaller_pages();
         }
         let told = match seen {
-            Seen::Refused(said) | Seen::Error(said) => said.retry_after,
+            Seen::Refused(said) | Seen::Error(said) => said.told(),
             _ => None,
         };
         let wait = self.follow(verdict, told);
@@ -132,7 +132,7 @@ impl Reflector {
     }
 
     /// Does what the verdict says but for the request, which comes after the time that is returned.
-    fn follow(&mut self, verdict: Verdict, told: Option<Duration>) -> Duration {
+    fn follow(&mut self, verdict: Verdict, told: Option<Told>) -> Duration {
         match verdict {
             Verdict::GoOn => self.asks.at_once_first(&self.random),
             Verdict::GoOnAfterBackoff | Verdict::KeepAndBackOff => self.asks.wait(told, &self.random),
@@ -190,7 +190,8 @@ impl Reflector {
         }
     }
 
-    /// The state on its way comes in pages from now on, and the next ones do where the server has no watch-lists.
+    /// The state on its way comes in pages from now on, and the next ones do where the server has no
+    /// watch-lists.
     fn in_pages(&mut self, why: Fallback) {
         self.watch_lists = match why {
             Fallback::Refused | Fallback::NotAWatch | Fallback::NoEndBookmark | Fallback::PlainBookmark => {
@@ -238,8 +239,8 @@ impl Reflector {
         again
     }
 
-    /// A watch that stood and brought nothing is nothing unusual; several in a row may be of a store that was restored, in which
-    /// our revision is yet to come.
+    /// A watch that stood and brought nothing is nothing unusual; several in a row may be of a store that was
+    /// restored, in which our revision is yet to come.
     fn count_silence(&mut self, seen: &Seen<'_>, request: &Request, now: Duration) {
         let said_something =
             request.has_frames || matches!(seen, Seen::Error(_) | Seen::Garbled | Seen::NotAWatch);
@@ -283,5 +284,12 @@ impl Reflector {
         if !self.health.failing.is_some_and(is_too_much) && self.health.failing.take().is_some() {
             self.report(Report::Recovered);
         }
+    }
+}
+
+impl Refusal {
+    /// What it says of when to come back.
+    fn told(&self) -> Option<Told> {
+        self.retry_after.map(if self.code == 429 { Told::Slot } else { Told::Pause })
     }
 }

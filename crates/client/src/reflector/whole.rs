@@ -12,7 +12,8 @@ pub(super) struct Whole {
     pub why: ListReason,
     /// It is refused below this; `None` when there was none, or when the store was restored.
     pub floor: Option<Revision>,
-    /// Whether the floor is asked for: a server may then answer from its cache. Otherwise the newest state is.
+    /// Whether the floor is asked for: a server may then answer from its cache. Otherwise the newest state
+    /// is.
     pub asks_floor: bool,
     pub way: Way,
     /// Watch-lists that the server answered with an error of its own.
@@ -34,7 +35,8 @@ struct Pages {
 impl Whole {
     /// - `held`: the revision of the state that there is.
     pub fn new(why: ListReason, held: Option<Revision>, way: Way) -> Whole {
-        // What lost an event may have it in its cache as well, and so may what was served before it was made anew.
+        // What lost an event may have it in its cache as well, and so may what was served before it was made
+        // anew.
         let from_a_cache = matches!(
             why,
             ListReason::Expired | ListReason::WentBack | ListReason::SameErrorTwice | ListReason::Garbled
@@ -92,7 +94,8 @@ impl Whole {
         }
     }
 
-    /// A page came. `Ok` is the revision of the list when it was the last one, `Err` a token that leads back to itself.
+    /// A page came. `Ok` is the revision of the list when it was the last one, `Err` a token that leads back
+    /// to itself.
     pub fn page(&mut self, revision: Revision, next: Option<String>) -> Result<Option<Revision>, ()> {
         let revision = *self.pages.revision.get_or_insert(revision);
         let Some(next) = next.filter(|next| !next.is_empty()) else { return Ok(Some(revision)) };

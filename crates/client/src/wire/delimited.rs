@@ -1,6 +1,8 @@
-//! Frames with their length before them, as watches in protobuf have them: 4 bytes, big-endian, then as many as they say.
+//! Frames with their length before them, as watches in protobuf have them: 4 bytes, big-endian, then as many
+//! as they say.
 //!
-//! In: the body in pieces. Out: what each frame holds. Never: makes room for a length before the bytes are there.
+//! In: the body in pieces. Out: what each frame holds. Never: makes room for a length before the bytes are
+//! there.
 
 use bytes::Bytes;
 

@@ -1,7 +1,8 @@
 //! A body with `Content-Encoding: gzip`, inflated while it comes in.
 //!
-//! In: the body in pieces. Out: what it says, at most [`INFLATED_BYTES_MAX`] at a time and only when somebody asks, so a bomb
-//! costs what is taken of it. Several members behind one another are one body. Never: lets a checksum that does not fit go by.
+//! In: the body in pieces. Out: what it says, at most [`INFLATED_BYTES_MAX`] at a time and only when somebody
+//! asks, so a bomb costs what is taken of it. Several members behind one another are one body. Never: lets a
+//! checksum that does not fit go by.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 

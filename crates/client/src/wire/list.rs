@@ -1,8 +1,8 @@
 //! A list as JSON: its items one by one, while it comes in.
 //!
-//! In: the body in pieces. Out: a [`Part`] for each item, and for what the list says of itself before and after them. A server
-//! that thought better of it answers with a Status; that is another part. Never: holds more than what stands before the items
-//! or the item that is coming in, and a piece.
+//! In: the body in pieces. Out: a [`Part`] for each item, and for what the list says of itself before and
+//! after them. A server that thought better of it answers with a Status; that is another part. Never: holds
+//! more than what stands before the items or the item that is coming in, and a piece.
 
 use std::ops::Range;
 
@@ -118,7 +118,8 @@ impl ListItems {
         self.is_whole && self.ready.is_none()
     }
 
-    /// Whether it stands in the middle of something, once all parts that are whole were taken: more has to come.
+    /// Whether it stands in the middle of something, once all parts that are whole were taken: more has to
+    /// come.
     pub fn is_within_item(&self) -> bool {
         !self.is_whole && !self.pending.text().is_empty()
     }
@@ -195,7 +196,8 @@ impl ListScan {
         match (self.meta.kind == "Status", self.items) {
             (true, Items::Ahead) => StatusFrame::of_body(text).map(Part::Status),
             (true, _) => garbled("a Status with items"),
-            // One that is empty says so: what does not is something else, and would be taken for an empty one.
+            // One that is empty says so: what does not is something else, and would be taken for an empty
+            // one.
             (false, Items::Ahead) => garbled("a list without items"),
             (false, _) => Ok(Part::End(self.meta.clone())),
         }

@@ -1,9 +1,11 @@
 //! Bodies of answers, in JSON or protobuf, cut into frames and items without a tree of any of them.
 //!
-//! In: a body in pieces of any size. Out: a [`Run`] where it is made of texts that were deflated alone, a [`Frame`] for each
-//! event of a watch, a [`Part`] for each item of a list and for what stands around them, and objects as [`ObjectText`], which is their bytes and what was found on the way over them; of it comes
-//! a value for the cache, whole or as a [`Projection`]. Each byte is walked over once, however it was cut. Never: waits; recurses; judges the grammar of what nobody here asks for, beyond
-//! where it ends; holds more than the longest object and a piece.
+//! In: a body in pieces of any size. Out: a [`Run`] where it is made of texts that were deflated alone, a
+//! [`Frame`] for each event of a watch, a [`Part`] for each item of a list and for what stands around them,
+//! and objects as [`ObjectText`], which is their bytes and what was found on the way over them; of it comes a
+//! value for the cache, whole or as a [`Projection`]. Each byte is walked over once, however it was cut.
+//! Never: waits; recurses; judges the grammar of what nobody here asks for, beyond where it ends; holds more
+//! than the longest object and a piece.
 
 mod delimited;
 mod error;

@@ -1,7 +1,8 @@
 //! One object: its bytes, and what one pass over them found.
 //!
-//! In: a [walk](super::walk) that enters an object. Out: [`ObjectText`], which knows who the object is and at which
-//! `resourceVersion`, and turns into the value that `Object::decode` reads. Never: a tree; a change to what it does not know.
+//! In: a [walk](super::walk) that enters an object. Out: [`ObjectText`], which knows who the object is and at
+//! which `resourceVersion`, and turns into the value that `Object::decode` reads. Never: a tree; a change to
+//! what it does not know.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -175,8 +176,8 @@ impl ObjectText {
         }
     }
 
-    /// The value that `Object::decode` reads: without `metadata.resourceVersion` and without white space, and with its type, which
-    /// for [`Form::Typed`] leads. What is so already is not copied twice.
+    /// The value that `Object::decode` reads: without `metadata.resourceVersion` and without white space, and
+    /// with its type, which for [`Form::Typed`] leads. What is so already is not copied twice.
     ///
     /// - `of`: the type of an object that says none.
     pub fn into_value(self, form: Form, of: &TypeMeta) -> Vec<u8> {
@@ -244,7 +245,8 @@ fn splice(bytes: &[u8], cut: Range<usize>, front: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The same of an object with white space, or with more cuts. Commas are written where something stands on both sides.
+/// The same of an object with white space, or with more cuts. Commas are written where something stands on
+/// both sides.
 fn rewrite<'c>(bytes: &[u8], cuts: impl Iterator<Item = &'c Cut>, front: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + front.len() + 1);
     out.push(b'{');

@@ -1,7 +1,7 @@
 //! What came in and was not used up yet.
 //!
-//! In: pieces. Out: all of it that is unused, in one row. Each byte moves a constant number of times, however much or little
-//! is used up between two pieces. Never: looks at a byte.
+//! In: pieces. Out: all of it that is unused, in one row. Each byte moves a constant number of times, however
+//! much or little is used up between two pieces. Never: looks at a byte.
 
 use crate::limits::ROOM_BYTES_KEPT;
 

@@ -1,8 +1,9 @@
 //! A part of each object, chosen before it is stored.
 //!
-//! In: paths of fields, and an object's value as `Object::decode` reads it. Out: the value without what was dropped, or with no more than
-//! was kept, its members in their order. One pass: the paths are a tree of names that is gone down with the text. Never: builds
-//! a tree of the object; recurses; takes away what an object is known by.
+//! In: paths of fields, and an object's value as `Object::decode` reads it. Out: the value without what was
+//! dropped, or with no more than was kept, its members in their order. One pass: the paths are a tree of
+//! names that is gone down with the text. Never: builds a tree of the object; recurses; takes away what an
+//! object is known by.
 
 use std::collections::BTreeMap;
 
@@ -87,12 +88,13 @@ impl Default for Projection {
 
 impl Projection {
     /// - `drop`: what goes, with all that is in it. It goes also where it is kept.
-    /// - `keep`: no more than this stays; `None` is everything. `[]` is what an object is known by: `kind`, `apiVersion`, and in
-    ///   `metadata` `name`, `namespace`, `uid` and `resourceVersion`, which stay in any case.
+    /// - `keep`: no more than this stays; `None` is everything. `[]` is what an object is known by: `kind`,
+    ///   `apiVersion`, and in `metadata` `name`, `namespace`, `uid` and `resourceVersion`, which stay in any
+    ///   case.
     ///
-    /// `[*]` goes into each element of an array. A value that the paths cannot go into, such as a string or an array without
-    /// `[*]`, stays as it is where they keep something of it. Objects and arrays on the way stay, empty if need be, and elements
-    /// in their places.
+    /// `[*]` goes into each element of an array. A value that the paths cannot go into, such as a string or
+    /// an array without `[*]`, stays as it is where they keep something of it. Objects and arrays on the way
+    /// stay, empty if need be, and elements in their places.
     ///
     /// What selectors ask of an object is read from what stays: labels and indexed fields are to be kept.
     ///
@@ -141,7 +143,8 @@ impl Projection {
     ///
     /// - `value`: without white space, as [`ObjectText::into_value`] makes it.
     ///
-    /// Cost: one pass over the value, and for each member of what is gone into a search among the paths' names there.
+    /// Cost: one pass over the value, and for each member of what is gone into a search among the paths'
+    /// names there.
     ///
     /// # Errors
     /// [`WireError::Garbled`] when it is no such value.
@@ -218,8 +221,9 @@ impl Node {
         self.ends.and(self.into_members).and(self.into_elements)
     }
 
-    /// How much stays of a value here, in one of which `outer` stays; `None` when it goes. It depends on where the value stands and not
-    /// on what it is, so that of two members with one name both stay or both go.
+    /// How much stays of a value here, in one of which `outer` stays; `None` when it goes. It depends on
+    /// where the value stands and not on what it is, so that of two members with one name both stay or both
+    /// go.
     fn stay(&self, outer: Stay) -> Option<Stay> {
         let stay = match outer {
             _ if self.ends.identity => return Some(Stay::All),

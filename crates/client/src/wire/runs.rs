@@ -1,13 +1,16 @@
-//! A body with `Content-Encoding: gzip` that its server puts together from runs: texts that were deflated each by itself, to a byte
-//! boundary, such as the blocks of a server of ours. Who keeps a run as it came need not deflate what it says.
+//! A body with `Content-Encoding: gzip` that its server puts together from runs: texts that were deflated
+//! each by itself, to a byte boundary, such as the blocks of a server of ours. Who keeps a run as it came
+//! need not deflate what it says.
 //!
-//! A run ends as a flush does, with an empty stored block, so its end is known by four bytes; that they are its end, and that it
-//! repeats nothing that was before, is known by inflating it alone. It is inflated with a mark behind it that its server does not know: where
-//! that does not come out, a member ends in it, and what is behind that end was not read.
+//! A run ends as a flush does, with an empty stored block, so its end is known by four bytes; that they are
+//! its end, and that it repeats nothing that was before, is known by inflating it alone. It is inflated with
+//! a mark behind it that its server does not know: where that does not come out, a member ends in it, and
+//! what is behind that end was not read.
 //!
-//! In: the body in pieces. Out: a [`Run`] each time that a whole one is there; where the body is no longer made of runs, or whoever
-//! reads it has no use for them any more, an [`Inflate`] that goes on. Never: waits for the end of a run that is longer than
-//! [`RUN_DEFLATED_BYTES_MAX`], holds more of what one says than [`RUN_BYTES_MAX`].
+//! In: the body in pieces. Out: a [`Run`] each time that a whole one is there; where the body is no longer
+//! made of runs, or whoever reads it has no use for them any more, an [`Inflate`] that goes on. Never: waits
+//! for the end of a run that is longer than [`RUN_DEFLATED_BYTES_MAX`], holds more of what one says than
+//! [`RUN_BYTES_MAX`].
 
 use bytes::Bytes;
 use flate2::Crc;
@@ -150,8 +153,8 @@ impl Runs {
         }
         let plain = if long.is_empty() { &self.plain } else { &long };
         let plain = plain[..inflated.ok()?].strip_suffix(&self.mark)?;
-        // A stored block that goes on beyond its run says the mark, too, as text, and what is before it; with another end behind it,
-        // as it is kept, it would not inflate.
+        // A stored block that goes on beyond its run says the mark, too, as text, and what is before it; with
+        // another end behind it, as it is kept, it would not inflate.
         if plain.ends_with(&MARK_HEAD) {
             return None;
         }

@@ -1,7 +1,8 @@
 //! What a server says instead of an answer.
 //!
-//! In: a `Status`: the body of a refused request, or the object of an ERROR event. Out: what decides what to do next, and
-//! what a log says. Never: fails over a member that it knows and that has another type: it counts as absent.
+//! In: a `Status`: the body of a refused request, or the object of an ERROR event. Out: what decides what to
+//! do next, and what a log says. Never: fails over a member that it knows and that has another type: it
+//! counts as absent.
 
 use std::ops::Range;
 

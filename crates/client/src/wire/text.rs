@@ -1,7 +1,7 @@
 //! What a JSON string says.
 //!
-//! In: bytes between quotes. Out: the text without its escapes, as Go reads it: a lone surrogate is U+FFFD. Never: builds anything
-//! for a string that nobody asks for.
+//! In: bytes between quotes. Out: the text without its escapes, as Go reads it: a lone surrogate is U+FFFD.
+//! Never: builds anything for a string that nobody asks for.
 
 use std::borrow::Cow;
 

@@ -1,10 +1,11 @@
 //! A walk over one JSON object that comes in pieces.
 //!
-//! In: what there is of the text, again and longer each time, and somebody who says of each member whether it is passed over,
-//! taken or entered. Out: the values that were taken, in their order, and where the object ends. Each byte is looked at once: a
-//! string that is not whole is gone on with where it was left. Nesting of what is passed over is counted; entered are only
-//! [`LEVELS_MAX`] levels, which the visitor chooses and not the text. Never: recurses; allocates, but for a member whose name has
-//! escapes; judges the grammar within a value that is passed over, apart from its strings and from where it ends.
+//! In: what there is of the text, again and longer each time, and somebody who says of each member whether it
+//! is passed over, taken or entered. Out: the values that were taken, in their order, and where the object
+//! ends. Each byte is looked at once: a string that is not whole is gone on with where it was left. Nesting
+//! of what is passed over is counted; entered are only [`LEVELS_MAX`] levels, which the visitor chooses and
+//! not the text. Never: recurses; allocates, but for a member whose name has escapes; judges the grammar
+//! within a value that is passed over, apart from its strings and from where it ends.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +15,8 @@ use forebay_apimachinery::json::string_end;
 use super::error::{WireError, garbled};
 use super::text::unescape;
 
-/// Objects and arrays inside each other that a visitor enters: a list, its items, one of them, its metadata, its annotations.
+/// Objects and arrays inside each other that a visitor enters: a list, its items, one of them, its metadata,
+/// its annotations.
 pub(super) const LEVELS_MAX: usize = 5;
 
 /// What is done with a value that comes.
@@ -147,7 +149,8 @@ impl Walk {
 
     /// Goes on until the text or the object ends or the visitor stops it.
     ///
-    /// - `text`: what it was the last time, apart from what was [forgotten](Walk::forget), and what came since.
+    /// - `text`: what it was the last time, apart from what was [forgotten](Walk::forget), and what came
+    ///   since.
     pub(super) fn go(&mut self, text: &[u8], visit: &mut impl Visit) -> Result<Reached, WireError> {
         loop {
             let is_whole = match self.expect {
@@ -348,7 +351,8 @@ impl Walk {
     }
 }
 
-/// Behind the string that is open at `at`, and behind those that follow it with only a colon or a comma between, as most do.
+/// Behind the string that is open at `at`, and behind those that follow it with only a colon or a comma
+/// between, as most do.
 #[inline]
 fn strings_end(text: &[u8], mut at: usize) -> Result<usize, usize> {
     loop {

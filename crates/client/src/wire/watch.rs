@@ -1,7 +1,7 @@
 //! A watch as JSON: one document for each event, behind one another.
 //!
-//! In: the body in pieces. Out: a [`Frame`] for each document that is whole. Never: holds more than the frame that is coming in
-//! and a piece.
+//! In: the body in pieces. Out: a [`Frame`] for each document that is whole. Never: holds more than the frame
+//! that is coming in and a piece.
 
 use std::ops::Range;
 
@@ -86,9 +86,9 @@ impl WatchFrames {
         next
     }
 
-    /// The frames of `text`, which comes next, if they are all of it and no other has begun before. Otherwise nothing is taken of it,
-    /// and it may be [pushed](WatchFrames::push). With each comes the place of its object, which is that part of the text: nothing is
-    /// copied.
+    /// The frames of `text`, which comes next, if they are all of it and no other has begun before. Otherwise
+    /// nothing is taken of it, and it may be [pushed](WatchFrames::push). With each comes the place of its
+    /// object, which is that part of the text: nothing is copied.
     ///
     /// # Errors
     /// As [`WatchFrames::next_frame`].

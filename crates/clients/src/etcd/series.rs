@@ -13,7 +13,7 @@ pub enum Security {
 
 /// Which cluster a restored backup is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
+pub enum ClusterToken {
     /// The one that it was taken of.
     Same,
     /// Another one: etcd's `--initial-cluster-token`.

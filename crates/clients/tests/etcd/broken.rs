@@ -1,9 +1,10 @@
-//! Values that nobody can read, under the keys of Secrets: what both servers say of them, and how they are got rid of.
+//! Values that nobody can read, under the keys of Secrets: what both servers say of them, and how they are
+//! got rid of.
 
 use forebay_clients::etcd::Cluster;
-use forebay_clients::https::{Answer, Call};
+use forebay_clients::https::{Call, Response};
 use forebay_clients::wait::until;
-use forebay_clients::{Server, Session};
+use forebay_clients::{ControlPlane, Session};
 use serde_json::Value;
 
 use super::SEEN_MAX;
@@ -18,12 +19,13 @@ const BROKEN: [(&str, &[u8], bool); 3] = [
     ("text", b"garbage", false),
 ];
 
-fn ask(server: &Server, method: &str, path: &str, body: &str) -> Answer {
+fn ask(server: &ControlPlane, method: &str, path: &str, body: &str) -> Response {
     server.ask(Call { method, path, body }).unwrap_or_else(|why| panic!("{method} {path}: {why}"))
 }
 
-/// The code and the body of an answer; of a reason that each server has words of its own for, what comes before it.
-fn said(answer: &Answer, is_same: bool) -> (u16, String) {
+/// The code and the body of an answer; of a reason that each server has words of its own for, what comes
+/// before it.
+fn said(answer: &Response, is_same: bool) -> (u16, String) {
     let mut value: Value = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{}", answer.body));
     let cut = |text: &mut Value| {
         let whole = text.as_str().unwrap_or_default();
@@ -43,8 +45,8 @@ fn said(answer: &Answer, is_same: bool) -> (u16, String) {
 /// Puts what is broken into etcd, past both servers, and asks both of it.
 pub fn values(
     cluster: &Cluster,
-    (ours, here): (&Server, &Session<'_>),
-    (theirs, there): (&Server, &Session<'_>),
+    (ours, here): (&ControlPlane, &Session<'_>),
+    (theirs, there): (&ControlPlane, &Session<'_>),
 ) {
     let mut watching = here.follow("kubectl get secrets -w -o name");
     let key = |name: &str| format!("/registry/secrets/beside/{name}");
@@ -94,7 +96,7 @@ pub fn values(
 }
 
 /// What is the same on both.
-fn both_say(ours: &Server, theirs: &Server) {
+fn both_say(ours: &ControlPlane, theirs: &ControlPlane) {
     let option = |more: &str| format!("{SECRETS}/encrypted?{OPTION}=true{more}");
     let collection = format!(r#"{{"kind":"DeleteOptions","apiVersion":"v1","{OPTION}":true}}"#);
     let secret =
@@ -146,7 +148,7 @@ fn delete_is_not_enough(there: &Session<'_>) {
 }
 
 /// A list of ours shows what can be read, and names what it leaves out, as do the log and the metrics.
-fn left_out_by_name(ours: &Server) {
+fn left_out_by_name(ours: &ControlPlane) {
     let names = BROKEN.iter().map(|(name, ..)| *name).chain(["breaks"]);
     for query in ["", "?resourceVersion=0", "?limit=500"] {
         let list = ask(ours, "GET", &format!("{SECRETS}{query}"), "");

@@ -1,7 +1,7 @@
 //! What a server says of itself: versions, resources, schemas, health.
 
 use expect_test::expect;
-use forebay_clients::Kind;
+use forebay_clients::Implementation;
 
 use super::{fixtures, session};
 
@@ -363,6 +363,8 @@ fn explain_tells_of_custom_fields() {
     kubectl.check(
         "
         kubectl explain gd-explain.spec.color
+        kubectl explain gd-explain | grep -o 'APIVersion defines'
+        kubectl explain gd-explain.metadata | grep -oE \"Standard object's metadata|CreationTimestamp is a timestamp\"
         kubectl explain gd-explain --recursive | grep -A3 conditions
         kubectl explain gd-explain --api-version=explain.example.com/v1beta1 | head -4
         ",
@@ -382,6 +384,11 @@ fn explain_tells_of_custom_fields() {
                 How it looks.
 
 
+            $ kubectl explain gd-explain | grep -o 'APIVersion defines'
+            APIVersion defines
+            $ kubectl explain gd-explain.metadata | grep -oE "Standard object's metadata|CreationTimestamp is a timestamp"
+            Standard object's metadata
+            CreationTimestamp is a timestamp
             $ kubectl explain gd-explain --recursive | grep -A3 conditions
                 conditions	<[]Object>
                   reason	<string>
@@ -399,7 +406,7 @@ fn explain_tells_of_custom_fields() {
 #[test]
 fn the_first_line_says_how_to_use_it() {
     let Some(kubectl) = session("stdout") else { return };
-    if kubectl.server.kind() == Kind::KubeApiserver {
+    if kubectl.server.implementation() == Implementation::KubeApiserver {
         return;
     }
     let stdout = kubectl.server.stdout();

@@ -124,7 +124,8 @@ count: 1
 source: {component: kubelet, host: n1}
 ";
 
-/// The CRD `gadgets.<group>`, kind Gadget: two versions, subresources, columns, a short name, a category, selectable fields.
+/// The CRD `gadgets.<group>`, kind Gadget: two versions, subresources, columns, a short name, a category,
+/// selectable fields.
 ///
 /// `gd-` and `things-` are followed by the first word of the group: tests share a server.
 pub fn crd(group: &str) -> String {

@@ -61,11 +61,37 @@ fn apply_creates_then_finds_nothing_to_do_then_changes() {
 }
 
 #[test]
-fn server_side_apply_is_served_or_refused_clearly() {
+fn server_side_apply_takes_over_shares_and_conflicts() {
     let Some(kubectl) = session("ssa") else { return };
-    let said = kubectl.transcript("kubectl apply --server-side -f configmap.yaml");
-    let served = said.contains("configmap/app serverside-applied");
-    assert!(served || said.contains("Server-side apply not available on the server"), "{said}");
+    kubectl.check(
+        "
+        kubectl apply -f configmap.yaml
+        kubectl apply --server-side -f configmap.yaml
+        kubectl apply --server-side -f configmap.yaml
+        kubectl diff --server-side -f configmap.yaml
+        kubectl apply --server-side --field-manager=other -f configmap.yaml
+        sed 's/hello/bye/' configmap.yaml | kubectl apply --server-side --field-manager=other -f - 2>&1 | head -1
+        sed 's/hello/bye/' configmap.yaml | kubectl apply --server-side --field-manager=other --force-conflicts -f -
+        kubectl get configmap app -o jsonpath='{.data}{\"\\n\"}'
+        ",
+        expect![[r#"
+            $ kubectl apply -f configmap.yaml
+            configmap/app created
+            $ kubectl apply --server-side -f configmap.yaml
+            configmap/app serverside-applied
+            $ kubectl apply --server-side -f configmap.yaml
+            configmap/app serverside-applied
+            $ kubectl diff --server-side -f configmap.yaml
+            $ kubectl apply --server-side --field-manager=other -f configmap.yaml
+            configmap/app serverside-applied
+            $ sed 's/hello/bye/' configmap.yaml | kubectl apply --server-side --field-manager=other -f - 2>&1 | head -1
+            error: Apply failed with 1 conflict: conflict with "kubectl": .data.motd
+            $ sed 's/hello/bye/' configmap.yaml | kubectl apply --server-side --field-manager=other --force-conflicts -f -
+            configmap/app serverside-applied
+            $ kubectl get configmap app -o jsonpath='{.data}{"\n"}'
+            {"mode":"fast","motd":"bye\nworld\n"}
+        "#]],
+    );
 }
 
 #[test]

@@ -1,18 +1,19 @@
 //! What the rows' placeholders stand for on one server, and what its revisions are called.
 //!
-//! In: the revisions that writes were answered with. Out: queries to send, and labels for revisions in answers.
-//! Owner: the suite's run of one kind on one target; answers are shown when it is complete.
+//! In: the revisions that writes were answered with. Out: queries to send, and labels for revisions in
+//! answers. Owner: the suite's run of one kind on one target; answers are shown when it is complete.
 //!
-//! Placeholders: `{s6}` is that write's revision, `{now}` one that was current when the reads began, `{future}` one that
-//! is far away, `{field}` the field that `on` is, `{end}` the seconds until a watch ends. `{two@s6}` is a continue token that goes on behind `two` in the state
-//! of `s6`, `{two@latest}` one in whatever is current. `<...>` is a continue token of that JSON.
+//! Placeholders: `{s6}` is that write's revision, `{now}` one that was current when the reads began,
+//! `{future}` one that is far away, `{field}` the field that `on` is, `{end}` the seconds until a watch ends.
+//! `{two@s6}` is a continue token that goes on behind `two` in the state of `s6`, `{two@latest}` one in
+//! whatever is current. `<...>` is a continue token of that JSON.
 
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::history::{Done, Kind, NAMESPACE_PREFIX, Write};
+use super::history::{ApiResource, Mutation, NAMESPACE_PREFIX, Write};
 use super::table::{Row, Verb};
 
 /// How far `{future}` is: more than anybody writes meanwhile.
@@ -42,7 +43,7 @@ pub struct Asked {
 impl Revisions {
     /// Notes a write's revision.
     pub fn wrote(&mut self, write: &Write, revision: u64) {
-        let revision = if write.done == Done::Delete { 0 } else { revision };
+        let revision = if write.mutation == Mutation::Delete { 0 } else { revision };
         self.writes.push((write.label.clone(), revision));
     }
 
@@ -59,7 +60,8 @@ impl Revisions {
         }
     }
 
-    /// What a revision is called: the label of its write. One between two writes is that of the deletion between them.
+    /// What a revision is called: the label of its write. One between two writes is that of the deletion
+    /// between them.
     pub fn label(&self, revision: u64) -> Option<&str> {
         if let Some((label, _)) = self.writes.iter().find(|(_, known)| *known == revision) {
             return Some(label);
@@ -80,7 +82,7 @@ impl Revisions {
     ///
     /// # Errors
     /// A placeholder that stands for nothing.
-    pub fn ask(&self, row: &Row, kind: &Kind) -> Result<Asked, String> {
+    pub fn ask(&self, row: &Row, kind: &ApiResource) -> Result<Asked, String> {
         let mut parts = BTreeMap::new();
         let mut sent = Vec::new();
         for part in row.query.split('&').filter(|part| !part.is_empty()) {
@@ -98,7 +100,7 @@ impl Revisions {
         Ok(Asked { query: sent.join("&"), revision, now: self.now })
     }
 
-    fn filled_in(&self, row: &Row, kind: &Kind, value: &str) -> Result<String, String> {
+    fn filled_in(&self, row: &Row, kind: &ApiResource, value: &str) -> Result<String, String> {
         if let Some(json) = value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             return Ok(URL_SAFE_NO_PAD.encode(json.replace("\\0", "\\u0000")));
         }
@@ -111,7 +113,7 @@ impl Revisions {
             None => known(inside)?.to_string(),
             Some((start, at)) => {
                 let at = if at == "latest" { "-1".to_owned() } else { known(at)?.to_string() };
-                let start = if row.place.in_namespace {
+                let start = if row.path.in_namespace {
                     start.to_owned()
                 } else {
                     format!("{NAMESPACE_PREFIX}{start}")

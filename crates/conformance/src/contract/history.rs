@@ -1,12 +1,13 @@
 //! The kinds that the contract is read on, and what is written to them.
 //!
-//! In: `contract/history.txt`. Out: [`KINDS`], [`Write`]s, and the objects that they are made of. Never: sends anything.
+//! In: `contract/history.txt`. Out: [`KINDS`], [`Write`]s, and the objects that they are made of. Never:
+//! sends anything.
 
 use serde_json::{Value, json};
 
 /// A kind of object that the rows are run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct ApiResource {
     pub group: &'static str,
     pub version: &'static str,
     pub plural: &'static str,
@@ -22,10 +23,10 @@ pub const GROUP: &str = "contract.forebay.dev";
 /// What namespaces of the tables are called on the server.
 pub const NAMESPACE_PREFIX: &str = "contract-";
 
-/// Two built-in kinds, and a custom resource of either scope. Nobody else may write what the rows list, so none of them is
-/// what a controller puts into each namespace.
-pub const KINDS: [Kind; 4] = [
-    Kind {
+/// Two built-in kinds, and a custom resource of either scope. Nobody else may write what the rows list, so
+/// none of them is what a controller puts into each namespace.
+pub const KINDS: [ApiResource; 4] = [
+    ApiResource {
         group: "",
         version: "v1",
         plural: "podtemplates",
@@ -33,8 +34,15 @@ pub const KINDS: [Kind; 4] = [
         namespaced: true,
         field: "",
     },
-    Kind { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true, field: "spec.nodeName" },
-    Kind {
+    ApiResource {
+        group: "",
+        version: "v1",
+        plural: "pods",
+        kind: "Pod",
+        namespaced: true,
+        field: "spec.nodeName",
+    },
+    ApiResource {
         group: GROUP,
         version: "v1",
         plural: "widgets",
@@ -42,7 +50,7 @@ pub const KINDS: [Kind; 4] = [
         namespaced: true,
         field: "spec.color",
     },
-    Kind {
+    ApiResource {
         group: GROUP,
         version: "v1",
         plural: "gadgets",
@@ -53,9 +61,15 @@ pub const KINDS: [Kind; 4] = [
 ];
 
 /// What else the set-up writes to.
-pub const NAMESPACES: Kind =
-    Kind { group: "", version: "v1", plural: "namespaces", kind: "Namespace", namespaced: false, field: "" };
-pub const CRDS: Kind = Kind {
+pub const NAMESPACES: ApiResource = ApiResource {
+    group: "",
+    version: "v1",
+    plural: "namespaces",
+    kind: "Namespace",
+    namespaced: false,
+    field: "",
+};
+pub const CRDS: ApiResource = ApiResource {
     group: "apiextensions.k8s.io",
     version: "v1",
     plural: "customresourcedefinitions",
@@ -66,7 +80,7 @@ pub const CRDS: Kind = Kind {
 
 /// When a write is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum Period {
     /// Before everything, and compacted away.
     Old,
     /// Before the reads.
@@ -76,7 +90,7 @@ pub enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum Mutation {
     Create,
     Update,
     Delete,
@@ -86,8 +100,8 @@ pub enum Done {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     pub label: String,
-    pub phase: Phase,
-    pub done: Done,
+    pub period: Period,
+    pub mutation: Mutation,
     /// As the tables call it, without [`NAMESPACE_PREFIX`].
     pub namespace: String,
     pub name: String,
@@ -95,7 +109,7 @@ pub struct Write {
     pub on: String,
 }
 
-impl Kind {
+impl ApiResource {
     /// The object that `write` creates.
     pub fn object(&self, write: &Write) -> Value {
         let mut object = json!({
@@ -177,7 +191,7 @@ pub fn writes() -> Result<Vec<Write>, String> {
 
 fn write(line: &str) -> Option<Write> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [label, done, place, with @ ..] = words.as_slice() else { return None };
+    let [label, mutation, place, with @ ..] = words.as_slice() else { return None };
     let (namespace, name) = place.split_once('/')?;
     let with = |key: &str| {
         let found = with.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
@@ -185,16 +199,16 @@ fn write(line: &str) -> Option<Write> {
     };
     Some(Write {
         label: (*label).to_owned(),
-        phase: match label.as_bytes().first()? {
-            b'o' => Phase::Old,
-            b's' => Phase::Static,
-            b'l' => Phase::Live,
+        period: match label.as_bytes().first()? {
+            b'o' => Period::Old,
+            b's' => Period::Static,
+            b'l' => Period::Live,
             _ => return None,
         },
-        done: match *done {
-            "create" => Done::Create,
-            "update" => Done::Update,
-            "delete" => Done::Delete,
+        mutation: match *mutation {
+            "create" => Mutation::Create,
+            "update" => Mutation::Update,
+            "delete" => Mutation::Delete,
             _ => return None,
         },
         namespace: namespace.to_owned(),

@@ -1,6 +1,6 @@
 //! A server that is asked over HTTP: ours, the real one, or whichever a kubeconfig names.
 //!
-//! In: requests. Out: [`Answer`]s. Never: asks again when a server says that it is busy.
+//! In: requests. Out: [`Observation`]s. Never: asks again when a server says that it is busy.
 
 use http::{Method, Request};
 use kube::client::Body;
@@ -8,16 +8,16 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 
-use super::history::{Kind, NAMESPACE_PREFIX};
-use super::shape::Answer;
-use super::table::{Place, Verb};
+use super::history::{ApiResource, NAMESPACE_PREFIX};
+use super::shape::Observation;
+use super::table::{RequestPath, Verb};
 
 /// A client of a server's administrator.
 #[derive(Clone)]
 pub struct Http(Client);
 
 /// A watch that has begun.
-pub struct Stream(Body);
+pub struct HttpWatch(Body);
 
 impl Http {
     /// # Errors
@@ -45,7 +45,7 @@ impl Http {
         path: &str,
         content_type: &str,
         body: Option<&Value>,
-    ) -> Result<Answer, String> {
+    ) -> Result<Observation, String> {
         let response = self.response(method, path, content_type, body).await?;
         answer(response).await.map_err(|why| format!("{path}: {why}"))
     }
@@ -54,10 +54,10 @@ impl Http {
     ///
     /// # Errors
     /// What kept it from being answered.
-    pub async fn watch(&self, path: &str) -> Result<Result<Stream, Answer>, String> {
+    pub async fn watch(&self, path: &str) -> Result<Result<HttpWatch, Observation>, String> {
         let response = self.response(Method::GET, path, "application/json", None).await?;
         if response.status().is_success() {
-            return Ok(Ok(Stream(response.into_body())));
+            return Ok(Ok(HttpWatch(response.into_body())));
         }
         answer(response).await.map(Err).map_err(|why| format!("{path}: {why}"))
     }
@@ -80,49 +80,49 @@ impl Http {
     }
 }
 
-impl Stream {
+impl HttpWatch {
     /// Every event until the server ends the stream.
     ///
     /// # Errors
     /// A stream that breaks, or that is no sequence of JSON values.
-    pub async fn events(self) -> Result<Answer, String> {
+    pub async fn events(self) -> Result<Observation, String> {
         let bytes = self.0.collect_bytes().await.map_err(|e| e.to_string())?;
         let events = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
         let events = events.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
-        Ok(Answer { code: Some(200), events: Some(events), ..Answer::default() })
+        Ok(Observation { code: Some(200), events: Some(events), ..Observation::default() })
     }
 }
 
-async fn answer(response: http::Response<Body>) -> Result<Answer, String> {
+async fn answer(response: http::Response<Body>) -> Result<Observation, String> {
     let code = Some(response.status().as_u16());
     let retry_after = response.headers().get("Retry-After");
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
     let bytes = response.into_body().collect_bytes().await.map_err(|e| e.to_string())?;
     let body = serde_json::from_slice(&bytes)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
-    Ok(Answer { code, retry_after, body, events: None })
+    Ok(Observation { code, retry_after, body, events: None })
 }
 
 /// The path of a kind's collection or of an object, with a query.
-pub fn path(kind: &Kind, verb: Verb, place: &Place, query: &str) -> String {
+pub fn path(kind: &ApiResource, verb: Verb, path: &RequestPath, query: &str) -> String {
     let root = if kind.group.is_empty() { "/api" } else { "/apis" };
-    let mut path = format!("{root}/{}", kind.api_version());
-    if place.watch_path {
-        path += "/watch";
+    let mut uri = format!("{root}/{}", kind.api_version());
+    if path.watch_path {
+        uri += "/watch";
     }
-    if kind.namespaced && place.in_namespace {
-        path += &format!("/namespaces/{NAMESPACE_PREFIX}a");
+    if kind.namespaced && path.in_namespace {
+        uri += &format!("/namespaces/{NAMESPACE_PREFIX}a");
     }
-    path += &format!("/{}", kind.plural);
-    if let Some(name) = &place.name {
-        path += &format!("/{name}");
+    uri += &format!("/{}", kind.plural);
+    if let Some(name) = &path.name {
+        uri += &format!("/{name}");
     }
     let mut parts: Vec<&str> = query.split('&').filter(|part| !part.is_empty()).collect();
-    if verb == Verb::Watch && !place.watch_path && !query.contains("watch=") {
+    if verb == Verb::Watch && !path.watch_path && !query.contains("watch=") {
         parts.push("watch=1");
     }
     if !parts.is_empty() {
-        path += &format!("?{}", parts.join("&"));
+        uri += &format!("?{}", parts.join("&"));
     }
-    path
+    uri
 }

@@ -1,26 +1,28 @@
 //! The cache through the registry, in this process: no HTTP, any backend.
 //!
-//! In: requests as the edge would take them apart. Out: [`Answer`]s without codes. Owner of the registry's tasks and of
-//! the wall clock, which is how history grows old.
+//! In: requests as the edge would take them apart. Out: [`Observation`]s without codes. Owner of the
+//! registry's tasks and of the wall clock, which is how history grows old.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use forebay_api::{Answer, Api, Body, PatchKind};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, Query,
 };
 use forebay_apimachinery::{Lease, Status};
 use forebay_backend::Backend;
+use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
 use forebay_object::Object;
-use forebay_registry::request::{Answer as Written, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Config, Registry, Step, WatchBody, WriteStatus};
+use forebay_reads::{As, Step, WatchBody, WriteStatus};
+use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 use serde_json::{Value, json};
 
-use super::history::Kind;
-use super::shape::Answer;
-use super::table::{Place, Verb};
+use super::history::ApiResource;
+use super::shape::Observation;
+use super::table::{RequestPath, Verb};
 
 /// Wall time at the start; what it is does not matter.
 const START_MS: u64 = 1_700_000_000_000;
@@ -28,8 +30,8 @@ const START_MS: u64 = 1_700_000_000_000;
 const AGE_MS: u64 = 20 * 60 * 1000;
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// Lets so much time pass that the history so far is given up: once until there is a mark behind it, and once until that
-/// mark is old.
+/// Lets so much time pass that the history so far is given up: once until there is a mark behind it, and once
+/// until that mark is old.
 pub async fn age(engine: &Engine, hand: &ManualClock) {
     for _ in 0..2 {
         hand.advance_ms(AGE_MS);
@@ -38,7 +40,7 @@ pub async fn age(engine: &Engine, hand: &ManualClock) {
 }
 
 /// A backend to run the rows on.
-pub enum Store {
+pub enum Storage {
     EmbeddedInMemory,
     EmbeddedOnDisk(PathBuf),
     // The engine on etcd goes here: what opens it, and how its history is compacted in `Local::age`.
@@ -52,15 +54,15 @@ pub struct Local {
 }
 
 /// A watch that has begun.
-pub struct Stream(Box<WatchBody>);
+pub struct LocalWatch(Box<WatchBody>);
 
 impl Local {
     /// Opens the store and serves it.
     ///
     /// # Errors
     /// Why it cannot be.
-    pub async fn start(store: &Store) -> Result<Local, String> {
-        Local::start_behind(store, |backend| backend).await
+    pub async fn start(storage: &Storage) -> Result<Local, String> {
+        Local::start_behind(storage, |backend| backend).await
     }
 
     /// As [`Local::start`], with a backend between the engine and the registry.
@@ -68,14 +70,14 @@ impl Local {
     /// # Errors
     /// Why it cannot be.
     pub async fn start_behind(
-        store: &Store,
+        storage: &Storage,
         behind: impl FnOnce(Arc<dyn Backend>) -> Arc<dyn Backend>,
     ) -> Result<Local, String> {
         let (clock, hand) = Clock::manual(START_MS);
         let options = Options { clock: clock.clone(), ..Options::default() };
-        let engine = match store {
-            Store::EmbeddedInMemory => Engine::open_in_memory(options),
-            Store::EmbeddedOnDisk(dir) => Engine::open(dir, options),
+        let engine = match storage {
+            Storage::EmbeddedInMemory => Engine::open_in_memory(options),
+            Storage::EmbeddedOnDisk(dir) => Engine::open(dir, options),
         };
         let engine = engine.map_err(|e| e.to_string())?;
         let tasks = Tasks::new();
@@ -100,7 +102,12 @@ impl Local {
 
     /// # Errors
     /// A kind that is not served.
-    pub fn target(&self, kind: &Kind, namespace: Option<&str>, name: Option<&str>) -> Result<Target, String> {
+    pub fn target(
+        &self,
+        kind: &ApiResource,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Target, String> {
         let served = self.registry.catalog().resource(kind.group, kind.version, kind.plural).cloned();
         Ok(Target {
             served: served.ok_or_else(|| format!("{} is not served", kind.plural))?,
@@ -114,21 +121,21 @@ impl Local {
 
     /// # Errors
     /// What is no Status: an answer that is no JSON.
-    pub async fn create(&self, target: &Target, object: &Value) -> Result<Answer, String> {
+    pub async fn create(&self, target: &Target, object: &Value) -> Result<Observation, String> {
         let body = Body::Value(object.clone());
         answer(self.registry.create(target, &body, &CreateOptions::default()).await.map(written))
     }
 
     /// # Errors
     /// As [`Local::create`].
-    pub async fn patch(&self, target: &Target, patch: &Value) -> Result<Answer, String> {
+    pub async fn patch(&self, target: &Target, patch: &Value) -> Result<Observation, String> {
         let (patch, options) = (patch.to_string(), PatchOptions::default());
         answer(self.registry.patch(target, PatchKind::Merge, patch.as_bytes(), &options).await.map(written))
     }
 
     /// # Errors
     /// As [`Local::create`].
-    pub async fn delete(&self, target: &Target) -> Result<Answer, String> {
+    pub async fn delete(&self, target: &Target) -> Result<Observation, String> {
         let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
         answer(self.registry.delete(target, &options).await.map(written))
     }
@@ -137,7 +144,7 @@ impl Local {
     ///
     /// # Errors
     /// An answer that is no JSON.
-    pub async fn read(&self, target: &Target, verb: Verb, query: &str) -> Result<Answer, String> {
+    pub async fn read(&self, target: &Target, verb: Verb, query: &str) -> Result<Observation, String> {
         let query = Query::parse(query);
         answer(match verb {
             Verb::Get => self.get(target, &query).await,
@@ -153,18 +160,18 @@ impl Local {
     pub async fn watch(
         &self,
         target: &Target,
-        place: &Place,
+        path: &RequestPath,
         query: &str,
-    ) -> Result<Result<Stream, Answer>, String> {
+    ) -> Result<Result<LocalWatch, Observation>, String> {
         let begun = async {
             let options = ListOptions::from_query(&Query::parse(query))?;
-            let planned = self.registry.plan_watch(target, &options, As::Object, place.watch_path)?;
+            let planned = Api::watch(&self.registry, target, &options, As::Object.into(), path.watch_path)?;
             let write_status: WriteStatus =
                 |status, out| out.extend_from_slice(status_object(status).to_string().as_bytes());
             planned.run((), write_status).await
         };
         match begun.await {
-            Ok(begun) => Ok(Ok(Stream(Box::new(begun.body)))),
+            Ok(begun) => Ok(Ok(LocalWatch(Box::new(begun.body)))),
             Err(status) => answer(Err(status)).map(Err),
         }
     }
@@ -189,35 +196,30 @@ impl Local {
     }
 }
 
-impl Stream {
+impl LocalWatch {
     /// Every event until the stream ends.
     ///
     /// # Errors
     /// A stream that is no sequence of JSON values.
-    pub async fn events(mut self) -> Result<Answer, String> {
+    pub async fn events(mut self) -> Result<Observation, String> {
         let mut all = Vec::new();
         while self.0.next(CHUNK_BYTES, &mut all).await != Step::End {}
         let events = serde_json::Deserializer::from_slice(&all).into_iter::<Value>();
         let events = events.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
-        Ok(Answer { events: Some(events), ..Answer::default() })
+        Ok(Observation { events: Some(events), ..Observation::default() })
     }
 }
 
-fn written(answer: Written) -> Vec<u8> {
-    match answer.outcome {
-        Outcome::Object(bytes)
-        | Outcome::Created(bytes)
-        | Outcome::Accepted(bytes)
-        | Outcome::Success(bytes) => bytes.to_vec(),
-    }
+fn written(answer: Answer) -> Vec<u8> {
+    answer.outcome.json().to_vec()
 }
 
-fn answer(done: Result<Vec<u8>, Status>) -> Result<Answer, String> {
+fn answer(done: Result<Vec<u8>, Status>) -> Result<Observation, String> {
     let body = match done {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| e.to_string())?,
         Err(status) => status_object(&status),
     };
-    Ok(Answer { body, ..Answer::default() })
+    Ok(Observation { body, ..Observation::default() })
 }
 
 /// What of a Status does not belong to HTTP.

@@ -1,7 +1,8 @@
 //! An answer as one line of text: what the tables hold.
 //!
-//! In: an [`Answer`], the revisions of its server, the row. Out: a line in which nothing is left of one server's own
-//! numbers. Never: knows what was expected, but for how strong a relation of revisions the row asks for.
+//! In: an [`Observation`], the revisions of its server, the row. Out: a line in which nothing is left of one
+//! server's own numbers. Never: knows what was expected, but for how strong a relation of revisions the row
+//! asks for.
 //!
 //! ```text
 //! 200 rv=asked [early@o3 four@s8] continue=four@asked remaining=2     a list
@@ -14,12 +15,12 @@
 use serde_json::Value;
 
 use super::ask::{Asked, Revisions, read_token};
-use super::history::{Kind, NAMESPACE_PREFIX};
+use super::history::{ApiResource, NAMESPACE_PREFIX};
 use super::table::{Row, Verb};
 
 /// What a server answered.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct Observation {
     /// Absent where there is no HTTP.
     pub code: Option<u16>,
     /// Of the header; absent where there is no HTTP.
@@ -35,12 +36,12 @@ pub struct Shown<'a> {
     pub revisions: &'a Revisions,
     pub asked: &'a Asked,
     pub row: &'a Row,
-    pub kind: &'a Kind,
+    pub kind: &'a ApiResource,
 }
 
 impl Shown<'_> {
     /// The answer's line; `wanted` decides which of two true relations of a list's revision is said.
-    pub fn line(&self, answer: &Answer, wanted: &str) -> String {
+    pub fn line(&self, answer: &Observation, wanted: &str) -> String {
         let shown = match &answer.events {
             Some(events) => self.events(events),
             None if answer.body["kind"] == "Status" => {
@@ -103,7 +104,7 @@ impl Shown<'_> {
     /// With its namespace, where the row is about all of them.
     fn name(&self, meta: &Value) -> String {
         let text = |member: &str| meta[member].as_str().unwrap_or_default();
-        if self.row.place.in_namespace || !self.kind.namespaced {
+        if self.row.path.in_namespace || !self.kind.namespaced {
             return text("name").to_owned();
         }
         let namespace = text("namespace");
@@ -152,8 +153,8 @@ impl Shown<'_> {
             reached = at.max(reached);
             shown.push(format!("{sign}{}{label}{after_bookmark}", self.object(object)));
         }
-        // A stream of less than a minute has one two seconds before its end, and no other. It is shown last, where the row is about the
-        // end: a machine may be so slow that some writes are later.
+        // A stream of less than a minute has one two seconds before its end, and no other. It is shown last,
+        // where the row is about the end: a machine may be so slow that some writes are later.
         shown.extend(end.filter(|_| self.row.query.contains("timeoutSeconds")));
         shown.join(" ")
     }
@@ -178,10 +179,10 @@ impl Shown<'_> {
     fn in_stream(&self, status: &Value) -> String {
         let code = &status["code"];
         let code = if code.is_null() { String::new() } else { format!("{code} ") };
-        format!("{code}{}", self.status(status, &Answer::default()))
+        format!("{code}{}", self.status(status, &Observation::default()))
     }
 
-    fn status(&self, status: &Value, answer: &Answer) -> String {
+    fn status(&self, status: &Value, answer: &Observation) -> String {
         let reason = status["reason"].as_str().unwrap_or("-");
         let mut line = format!("{reason} {}", self.message(status));
         let details = &status["details"];
@@ -233,7 +234,7 @@ impl Shown<'_> {
     }
 }
 
-fn code(answer: &Answer) -> String {
+fn code(answer: &Observation) -> String {
     answer.code.map(|code| format!("{code} ")).unwrap_or_default()
 }
 
@@ -242,7 +243,7 @@ fn revision(meta: &Value) -> u64 {
 }
 
 /// Whether `answer`'s line is what `wanted` says; a target without HTTP has no code, and says none.
-pub fn is_as_wanted(line: &str, wanted: &str, answer: &Answer, row: &Row) -> bool {
+pub fn is_as_wanted(line: &str, wanted: &str, answer: &Observation, row: &Row) -> bool {
     let wanted = match answer.code {
         Some(_) => wanted,
         None => wanted.split_once(' ').map_or("", |(_, rest)| rest),

@@ -9,15 +9,15 @@ use forebay_rt::{Clock, Duration, Instant};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::ask::{Asked, Revisions};
-use super::history::{KINDS, Kind, Phase, Write};
-use super::shape::{Answer, Shown, is_as_wanted};
+use super::history::{ApiResource, KINDS, Period, Write};
+use super::shape::{Observation, Shown, is_as_wanted};
 use super::table::{Row, Verb, When};
 use super::target::{Target, Whose};
 
 /// Requests in flight at a target: many rows wait three seconds, which costs nobody anything.
 const AT_ONCE: usize = 64;
-/// How long watches are, at least: until the last of them has begun (some wait 3 s) and the writes are done, and the two seconds before the
-/// end of which a bookmark tells.
+/// How long watches are, at least: until the last of them has begun (some wait 3 s) and the writes are done,
+/// and the two seconds before the end of which a bookmark tells.
 const WATCH_SECONDS: u64 = 9;
 /// How long before a watch ends what it is to tell is written, at least.
 const DELIVERY: Duration = Duration::from_secs(2);
@@ -42,14 +42,15 @@ pub struct Results {
     pub tested: Vec<Tested>,
     /// Rows about compacted history, where that was not to be had.
     pub left_out: usize,
-    /// The writes were not done when watches ended: the machine is slower than it was a moment before, and no row is at fault.
+    /// The writes were not done when watches ended: the machine is slower than it was a moment before, and no
+    /// row is at fault.
     pub is_late: bool,
 }
 
 /// One row on one kind, as it is asked.
 struct Case {
     at: usize,
-    kind: Kind,
+    kind: ApiResource,
     asked: Asked,
 }
 
@@ -59,7 +60,7 @@ struct Run<'a> {
     writes: &'a [Write],
     revisions: BTreeMap<&'static str, Revisions>,
     has_compacted: bool,
-    answers: Vec<(Case, Answer)>,
+    answers: Vec<(Case, Observation)>,
     left_out: usize,
     is_late: bool,
     patience: u64,
@@ -97,7 +98,7 @@ pub async fn run(target: Target, rows: &[Row], writes: &[Write], patience: u64) 
     Ok(Results { target: name, whose, tested, left_out, is_late })
 }
 
-fn tested(case: &Case, row: &Row, revisions: &Revisions, answer: &Answer, whose: Whose) -> Tested {
+fn tested(case: &Case, row: &Row, revisions: &Revisions, answer: &Observation, whose: Whose) -> Tested {
     let kind = &case.kind;
     let wanted = match (&row.ours, whose) {
         (Some((ours, _)), Whose::Ours) => ours,
@@ -115,15 +116,16 @@ impl Run<'_> {
     async fn all(&mut self) -> Result<(), String> {
         self.target.prepare().await?;
         self.served().await?;
-        self.write(Phase::Old).await?;
+        self.write(Period::Old).await?;
         // Every cache has what was written before it grows old: what one takes in later is young to it.
         self.served().await?;
         let now = self.target.now(&KINDS[0]).await?;
         self.has_compacted = self.target.age(now).await?;
         self.served().await?;
         let (clock, start) = (Clock::system(), Clock::system().now());
-        self.write(Phase::Static).await?;
-        // The same number of writes is to come, and as many watches are to begin: a slow machine gets more time for it.
+        self.write(Period::Static).await?;
+        // The same number of writes is to come, and as many watches are to begin: a slow machine gets more
+        // time for it.
         let writing = clock.now().duration_since(start).as_secs();
         let watch_seconds = (WATCH_SECONDS + 5 * writing) * self.patience;
         self.begin(watch_seconds).await?;
@@ -151,8 +153,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn write(&mut self, phase: Phase) -> Result<(), String> {
-        for write in self.writes.iter().filter(|write| write.phase == phase) {
+    async fn write(&mut self, period: Period) -> Result<(), String> {
+        for write in self.writes.iter().filter(|write| write.period == period) {
             for kind in KINDS.iter().filter(|kind| kind.takes(write)) {
                 let revision = self.target.write(kind, write).await?;
                 self.revisions.entry(kind.plural).or_default().wrote(write, revision);
@@ -205,7 +207,7 @@ impl Run<'_> {
             Ok::<_, String>((case, begun.map(|stream| tokio::spawn(stream.events()))))
         }));
         let opened: Vec<_> = opened.buffer_unordered(AT_ONCE).try_collect().await?;
-        self.write(Phase::Live).await?;
+        self.write(Period::Live).await?;
         self.is_late = Clock::system().now() + DELIVERY > end;
         for (case, begun) in opened {
             let answer = match begun {

@@ -5,7 +5,7 @@
 //! ```text
 //! == 1.2 what this section is about
 //! answers RunTestList RunTestListPaging      upstream's tests that these rows answer to
-//! pods,widgets list ns ?limit=2              kinds (all, if none are named), verb, place, query
+//! pods,widgets list ns ?limit=2              kinds (all, if none are named), verb, path, query
 //!   200 rv=now [early@o3 four@s8] ...        what kube-apiserver answers, and ours
 //!   ours 429 TooManyRequests "..."           or what ours answers,
 //!   because a stampede is how etcd dies      and why
@@ -13,7 +13,7 @@
 //!
 //! Never: knows how an answer is written as text (`shape.rs`), or what a placeholder stands for (`ask.rs`).
 
-use super::history::{KINDS, Kind};
+use super::history::{ApiResource, KINDS};
 
 /// What a row asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum When {
 
 /// Where it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RequestPath {
     /// The deprecated `/watch/` path.
     pub watch_path: bool,
     /// Namespace `a`, or all of them.
@@ -49,9 +49,9 @@ pub struct Row {
     /// The section of the reference: `1.2`.
     pub table: String,
     pub when: When,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ApiResource>,
     pub verb: Verb,
-    pub place: Place,
+    pub path: RequestPath,
     /// With placeholders.
     pub query: String,
     /// Its line, which names it.
@@ -131,22 +131,22 @@ fn row(line: &str, table: String, when: When) -> Option<Row> {
         Some(_) => (None, words.as_slice()),
         None => (Some(*words.first()?), &words[1..]),
     };
-    let [verb_word, place_word, query @ ..] = words else { return None };
+    let [verb_word, path_word, query @ ..] = words else { return None };
     let query = match query {
         [] => "",
         [query] => query.strip_prefix('?')?,
         _ => return None,
     };
-    let place = place(place_word);
+    let path = path(path_word);
     Some(Row {
         table,
         when,
         kinds: match kinds {
             Some(named) => named.split(',').map(kind).collect::<Option<_>>()?,
-            None => default_kinds(&place),
+            None => default_kinds(&path),
         },
         verb: verb(verb_word)?,
-        place,
+        path,
         query: query.to_owned(),
         title: line.to_owned(),
         theirs: String::new(),
@@ -155,11 +155,11 @@ fn row(line: &str, table: String, when: When) -> Option<Row> {
 }
 
 /// Kinds without namespaces have nothing across them.
-fn default_kinds(place: &Place) -> Vec<Kind> {
-    KINDS.into_iter().filter(|kind| place.in_namespace || kind.namespaced).collect()
+fn default_kinds(path: &RequestPath) -> Vec<ApiResource> {
+    KINDS.into_iter().filter(|kind| path.in_namespace || kind.namespaced).collect()
 }
 
-fn kind(plural: &str) -> Option<Kind> {
+fn kind(plural: &str) -> Option<ApiResource> {
     KINDS.into_iter().find(|kind| kind.plural == plural)
 }
 
@@ -174,7 +174,7 @@ fn verb(word: &str) -> Option<Verb> {
 }
 
 /// `ns`, `all`, `ns/one`, `/watch/ns`, ...
-fn place(word: &str) -> Place {
+fn path(word: &str) -> RequestPath {
     let (watch_path, rest) = match word.strip_prefix("/watch/") {
         Some(rest) => (true, rest),
         None => (false, word),
@@ -183,7 +183,7 @@ fn place(word: &str) -> Place {
         Some((scope, name)) => (scope, Some(name.to_owned())),
         None => (rest, None),
     };
-    Place { watch_path, in_namespace: scope == "ns", name }
+    RequestPath { watch_path, in_namespace: scope == "ns", name }
 }
 
 #[cfg(test)]

@@ -4,19 +4,19 @@
 
 use std::path::Path;
 
-use forebay_clients::Server;
-use forebay_clients::server::Kind as ServerKind;
+use forebay_clients::ControlPlane;
+use forebay_clients::server::Implementation;
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Duration};
 use http::Method;
 use serde_json::{Value, json};
 
 use super::ask::Asked;
-use super::history::{CRDS, Done, KINDS, Kind, NAMESPACE_PREFIX, NAMESPACES, Write};
+use super::history::{ApiResource, CRDS, KINDS, Mutation, NAMESPACE_PREFIX, NAMESPACES, Write};
 use super::http::{self as over_http, Http};
-use super::local::{self, Local, Store};
-use super::shape::Answer;
-use super::table::{Place, Row, Verb};
+use super::local::{self, Local, Storage};
+use super::shape::Observation;
+use super::table::{RequestPath, Row, Verb};
 
 /// How long a new namespace may be without its service account, or an old one there.
 const ADMITTED_MAX: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub struct Target {
 enum Reached {
     /// A server of our own making.
     Server {
-        server: Box<Server>,
+        server: Box<ControlPlane>,
         http: Http,
     },
     /// Somebody's server, whose history is not ours to compact.
@@ -48,8 +48,8 @@ enum Reached {
 
 /// A watch that has begun.
 pub enum Stream {
-    Http(over_http::Stream),
-    Local(local::Stream),
+    Http(over_http::HttpWatch),
+    Local(local::LocalWatch),
 }
 
 impl Target {
@@ -57,13 +57,13 @@ impl Target {
     ///
     /// # Errors
     /// Why it does not serve.
-    pub async fn server(kind: ServerKind) -> Result<Target, String> {
-        let server = tokio::task::spawn_blocking(move || Server::start_as(kind));
+    pub async fn server(implementation: Implementation) -> Result<Target, String> {
+        let server = tokio::task::spawn_blocking(move || ControlPlane::start_as(implementation));
         let server = Box::new(server.await.map_err(|e| e.to_string())??);
         let http = Http::new(server.kubeconfig(), None).await?;
-        let (name, whose) = match kind {
-            ServerKind::Forebay => ("forebay, HTTP", Whose::Ours),
-            ServerKind::KubeApiserver => ("kube-apiserver", Whose::Theirs),
+        let (name, whose) = match implementation {
+            Implementation::Forebay => ("forebay, HTTP", Whose::Ours),
+            Implementation::KubeApiserver => ("kube-apiserver", Whose::Theirs),
         };
         Ok(Target { name: name.to_owned(), whose, reached: Reached::Server { server, http } })
     }
@@ -84,8 +84,8 @@ impl Target {
     ///
     /// # Errors
     /// Why it cannot be opened.
-    pub async fn local(name: &str, store: &Store) -> Result<Target, String> {
-        let local = Local::start(store).await?;
+    pub async fn local(name: &str, storage: &Storage) -> Result<Target, String> {
+        let local = Local::start(storage).await?;
         let reached = Reached::Local(Box::new(local));
         Ok(Target { name: name.to_owned(), whose: Whose::Ours, reached })
     }
@@ -98,8 +98,8 @@ impl Target {
         match &mut self.reached {
             Reached::Url(_) => return Ok(false),
             Reached::Local(local) => local.age().await,
-            Reached::Server { server, http } => match server.kind() {
-                ServerKind::Forebay => {
+            Reached::Server { server, http } => match server.implementation() {
+                Implementation::Forebay => {
                     server.kill()?;
                     // What a clock does that is set forward: the engine gives its history up.
                     let (clock, hand) = Clock::manual(Clock::system().unix_ms());
@@ -111,7 +111,7 @@ impl Target {
                     drop(engine);
                     *http = restart(server).await?;
                 }
-                ServerKind::KubeApiserver => {
+                Implementation::KubeApiserver => {
                     server.compact_store(now)?;
                     server.kill()?;
                     *http = restart(server).await?;
@@ -143,12 +143,12 @@ impl Target {
     ///
     /// # Errors
     /// What was not taken.
-    pub async fn write(&self, kind: &Kind, write: &Write) -> Result<u64, String> {
+    pub async fn write(&self, kind: &ApiResource, write: &Write) -> Result<u64, String> {
         let namespace = format!("{NAMESPACE_PREFIX}{}", write.namespace);
         let (namespace, name) = (kind.namespaced.then_some(namespace.as_str()), Some(write.name.as_str()));
-        let answer = match write.done {
-            Done::Create => self.create_admitted(kind, namespace, &kind.object(write)).await?,
-            Done::Update => {
+        let answer = match write.mutation {
+            Mutation::Create => self.create_admitted(kind, namespace, &kind.object(write)).await?,
+            Mutation::Update => {
                 let patch = json!({ "metadata": { "labels": { "app": write.app } } });
                 match &self.reached {
                     Reached::Local(local) => {
@@ -161,7 +161,7 @@ impl Target {
                     }
                 }
             }
-            Done::Delete => match &self.reached {
+            Mutation::Delete => match &self.reached {
                 Reached::Local(local) => local.delete(&local.target(kind, namespace, name)?).await?,
                 Reached::Server { http, .. } | Reached::Url(http) => {
                     let path = format!("{}?gracePeriodSeconds=0", path_of(kind, namespace, name));
@@ -173,14 +173,14 @@ impl Target {
         Ok(answer.body["metadata"]["resourceVersion"].as_str().and_then(|rv| rv.parse().ok()).unwrap_or(0))
     }
 
-    /// Creates an object, once the namespace has the service account that a pod may need, and what an earlier run left is
-    /// gone.
+    /// Creates an object, once the namespace has the service account that a pod may need, and what an earlier
+    /// run left is gone.
     async fn create_admitted(
         &self,
-        kind: &Kind,
+        kind: &ApiResource,
         namespace: Option<&str>,
         object: &Value,
-    ) -> Result<Answer, String> {
+    ) -> Result<Observation, String> {
         let clock = Clock::system();
         let deadline = clock.now() + ADMITTED_MAX;
         loop {
@@ -193,7 +193,12 @@ impl Target {
         }
     }
 
-    async fn create(&self, kind: &Kind, namespace: Option<&str>, object: &Value) -> Result<Answer, String> {
+    async fn create(
+        &self,
+        kind: &ApiResource,
+        namespace: Option<&str>,
+        object: &Value,
+    ) -> Result<Observation, String> {
         match &self.reached {
             Reached::Local(local) => local.create(&local.target(kind, namespace, None)?, object).await,
             Reached::Server { http, .. } | Reached::Url(http) => {
@@ -207,9 +212,9 @@ impl Target {
     ///
     /// # Errors
     /// An answer without a revision.
-    pub async fn now(&self, kind: &Kind) -> Result<u64, String> {
-        let place = Place { watch_path: false, in_namespace: false, name: None };
-        let answer = self.read(kind, Verb::List, &place, "").await?;
+    pub async fn now(&self, kind: &ApiResource) -> Result<u64, String> {
+        let path = RequestPath { watch_path: false, in_namespace: false, name: None };
+        let answer = self.read(kind, Verb::List, &path, "").await?;
         let shown = answer.body["metadata"]["resourceVersion"].as_str().and_then(|rv| rv.parse().ok());
         shown.ok_or_else(|| format!("{}: no list: {}", kind.plural, answer.body))
     }
@@ -218,16 +223,22 @@ impl Target {
     ///
     /// # Errors
     /// What kept it from being answered.
-    pub async fn ask(&self, kind: &Kind, row: &Row, asked: &Asked) -> Result<Answer, String> {
-        self.read(kind, row.verb, &row.place, &asked.query).await
+    pub async fn ask(&self, kind: &ApiResource, row: &Row, asked: &Asked) -> Result<Observation, String> {
+        self.read(kind, row.verb, &row.path, &asked.query).await
     }
 
-    async fn read(&self, kind: &Kind, verb: Verb, place: &Place, query: &str) -> Result<Answer, String> {
+    async fn read(
+        &self,
+        kind: &ApiResource,
+        verb: Verb,
+        path: &RequestPath,
+        query: &str,
+    ) -> Result<Observation, String> {
         match &self.reached {
-            Reached::Local(local) => local.read(&target(local, kind, place)?, verb, query).await,
+            Reached::Local(local) => local.read(&target(local, kind, path)?, verb, query).await,
             Reached::Server { http, .. } | Reached::Url(http) => {
                 let method = if verb == Verb::DeleteCollection { Method::DELETE } else { Method::GET };
-                let path = over_http::path(kind, verb, place, query);
+                let path = over_http::path(kind, verb, path, query);
                 http.send(method, &path, "application/json", None).await
             }
         }
@@ -237,14 +248,19 @@ impl Target {
     ///
     /// # Errors
     /// What kept it from being answered.
-    pub async fn watch(&self, kind: &Kind, row: &Row, query: &str) -> Result<Result<Stream, Answer>, String> {
+    pub async fn watch(
+        &self,
+        kind: &ApiResource,
+        row: &Row,
+        query: &str,
+    ) -> Result<Result<Stream, Observation>, String> {
         Ok(match &self.reached {
             Reached::Local(local) => {
-                let target = target(local, kind, &row.place)?;
-                local.watch(&target, &row.place, query).await?.map(Stream::Local)
+                let target = target(local, kind, &row.path)?;
+                local.watch(&target, &row.path, query).await?.map(Stream::Local)
             }
             Reached::Server { http, .. } | Reached::Url(http) => {
-                let path = over_http::path(kind, row.verb, &row.place, query);
+                let path = over_http::path(kind, row.verb, &row.path, query);
                 http.watch(&path).await?.map(Stream::Http)
             }
         })
@@ -283,7 +299,7 @@ impl Stream {
     ///
     /// # Errors
     /// A stream that breaks.
-    pub async fn events(self) -> Result<Answer, String> {
+    pub async fn events(self) -> Result<Observation, String> {
         match self {
             Stream::Http(stream) => stream.events().await,
             Stream::Local(stream) => stream.events().await,
@@ -291,25 +307,25 @@ impl Stream {
     }
 }
 
-async fn restart(server: &mut Server) -> Result<Http, String> {
+async fn restart(server: &mut ControlPlane) -> Result<Http, String> {
     // It blocks this thread for seconds; the other targets have threads of their own.
     server.start_again()?;
     Http::new(server.kubeconfig(), None).await
 }
 
-fn target(local: &Local, kind: &Kind, place: &Place) -> Result<forebay_registry::request::Target, String> {
+fn target(local: &Local, kind: &ApiResource, path: &RequestPath) -> Result<forebay_catalog::Target, String> {
     let namespace = format!("{NAMESPACE_PREFIX}a");
-    local.target(kind, place.in_namespace.then_some(namespace.as_str()), place.name.as_deref())
+    local.target(kind, path.in_namespace.then_some(namespace.as_str()), path.name.as_deref())
 }
 
-fn path_of(kind: &Kind, namespace: Option<&str>, name: Option<&str>) -> String {
+fn path_of(kind: &ApiResource, namespace: Option<&str>, name: Option<&str>) -> String {
     let root = if kind.group.is_empty() { "/api" } else { "/apis" };
     let namespace = namespace.map(|name| format!("/namespaces/{name}")).unwrap_or_default();
     let name = name.map(|name| format!("/{name}")).unwrap_or_default();
     format!("{root}/{}{namespace}/{}{name}", kind.api_version(), kind.plural)
 }
 
-fn taken(answer: &Answer) -> Result<(), String> {
+fn taken(answer: &Observation) -> Result<(), String> {
     let failed = answer.body["kind"] == "Status" && answer.body["status"] != "Success";
     if failed || answer.code.is_some_and(|code| code >= 300) { Err(answer.body.to_string()) } else { Ok(()) }
 }

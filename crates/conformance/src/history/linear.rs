@@ -1,14 +1,15 @@
 //! Whether reads and writes of single keys could have happened one after the other.
 //!
-//! Wing and Gong's search, with Lowe's memory of what was tried: each step takes an operation that was called before any
-//! that is left was answered, and does it on a model of one key. What was never answered may be done at any later time, or
-//! never; the log says which of them were.
+//! Wing and Gong's search, with Lowe's memory of what was tried: each step takes an operation that was called
+//! before any that is left was answered, and does it on a model of one key. What was never answered may be
+//! done at any later time, or never; the log says which of them were.
 //!
-//! In: operations, and the log. Out: the first [`Violation`]. Cost: with few clients a key, about that of sorting.
+//! In: operations, and the log. Out: the first [`Violation`]. Cost: with few clients a key, about that of
+//! sorting.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Answer, Call, Log, Operation, Promise, Tick, Violation};
+use super::{Call, Completion, Log, Operation, Promise, Tick, Violation};
 
 /// Judges every key, and the order of revisions of all of them.
 ///
@@ -27,7 +28,7 @@ pub fn linearizable(operations: &[Operation], log: &Log) -> Result<(), Violation
 fn revisions_follow_time(operations: &[Operation]) -> Result<(), Violation> {
     let mut moments: Vec<(Tick, bool, u64, &Operation)> = Vec::new();
     for operation in operations {
-        if let (Answer::Written { revision }, Some(ended)) = (&operation.answer, operation.ended) {
+        if let (Completion::Written { revision }, Some(ended)) = (&operation.answer, operation.ended) {
             moments.push((operation.begun, false, *revision, operation));
             moments.push((ended, true, *revision, operation));
         }
@@ -45,7 +46,8 @@ fn revisions_follow_time(operations: &[Operation]) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Unanswered writes as the log knows them: done, at a revision, or never done and left out. Of deletes it does not know.
+/// Unanswered writes as the log knows them: done, at a revision, or never done and left out. Of deletes it
+/// does not know.
 fn resolved(operations: &[Operation], log: &Log) -> Vec<Operation> {
     let written: BTreeMap<(&str, &str), u64> = log
         .entries
@@ -56,11 +58,13 @@ fn resolved(operations: &[Operation], log: &Log) -> Vec<Operation> {
         .collect();
     let known = |operation: &Operation| {
         let mut operation = operation.clone();
-        if let (Call::Create { value } | Call::Update { value, .. }, Answer::Unknown) =
-            (&operation.call, &operation.answer)
+        if let (
+            Call::Create { value } | Call::Update { value, .. } | Call::Put { value, .. },
+            Completion::Unknown,
+        ) = (&operation.call, &operation.answer)
         {
             let revision = *written.get(&(operation.key.as_str(), value.as_str()))?;
-            operation.answer = Answer::Written { revision };
+            operation.answer = Completion::Written { revision };
         }
         Some(operation)
     };
@@ -89,23 +93,27 @@ impl Model {
                 .then(|| Model { object: Some((value.clone(), revision)), floor: revision })
         };
         match (&operation.call, &operation.answer) {
-            (Call::Get, Answer::Found { value, revision }) => {
+            (Call::Get, Completion::Found { value, revision }) => {
                 same(self.object.as_ref() == Some(&(value.clone(), *revision)))
             }
-            (Call::Create { value }, Answer::Written { revision }) => {
+            (Call::Create { value }, Completion::Written { revision }) => {
                 self.object.is_none().then(|| put(value, *revision))?
             }
-            (Call::Update { value, expect }, Answer::Written { revision }) => {
+            (Call::Update { value, expect }, Completion::Written { revision }) => {
                 (self.object.is_some() && is_expected(expect)).then(|| put(value, *revision))?
             }
-            (Call::Create { .. }, Answer::AlreadyExists) => same(self.object.is_some()),
-            (Call::Update { expect, .. } | Call::Delete { expect }, Answer::Conflict) => {
-                same(self.object.is_some() && !is_expected(expect))
+            (Call::Put { value, expect }, Completion::Written { revision }) => {
+                (self.object.is_none() || is_expected(expect)).then(|| put(value, *revision))?
             }
-            (Call::Get | Call::Update { .. } | Call::Delete { .. }, Answer::NotFound) => {
+            (Call::Create { .. }, Completion::AlreadyExists) => same(self.object.is_some()),
+            (
+                Call::Update { expect, .. } | Call::Put { expect, .. } | Call::Delete { expect },
+                Completion::Conflict,
+            ) => same(self.object.is_some() && !is_expected(expect)),
+            (Call::Get | Call::Update { .. } | Call::Delete { .. }, Completion::NotFound) => {
                 same(self.object.is_none())
             }
-            (Call::Delete { expect }, Answer::Deleted | Answer::Unknown) => (self.object.is_some()
+            (Call::Delete { expect }, Completion::Deleted | Completion::Unknown) => (self.object.is_some()
                 && is_expected(expect))
             .then_some(Model { object: None, floor: self.floor }),
             _ => None,
@@ -115,8 +123,9 @@ impl Model {
 
 /// The search for an order of one key's operations.
 ///
-/// What changes nothing is done as soon as it can be: later it might not be possible, and nothing is lost. Writes come in
-/// the order of their revisions. So there is only something to try where a delete is about, which names no revision.
+/// What changes nothing is done as soon as it can be: later it might not be possible, and nothing is lost.
+/// Writes come in the order of their revisions. So there is only something to try where a delete is about,
+/// which names no revision.
 struct Search {
     // In order of their calls.
     operations: Vec<Operation>,
@@ -263,7 +272,7 @@ impl Search {
 
 fn revision_of(operation: &Operation) -> Option<u64> {
     match operation.answer {
-        Answer::Written { revision } => Some(revision),
+        Completion::Written { revision } => Some(revision),
         _ => None,
     }
 }

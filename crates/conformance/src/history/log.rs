@@ -1,12 +1,12 @@
 //! The log of a resource as its watchers saw it, held against what was written.
 //!
-//! In: streams of those who watch everything, operations. Out: entries in order of revision, and what is to be told to
-//! whoever watches a part of them.
+//! In: streams of those who watch everything, operations. Out: entries in order of revision, and what is to
+//! be told to whoever watches a part of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::watch::{Event, EventKind, Item, Stream};
-use super::{Answer, Call, Operation, Promise, Violation};
+use super::watch::{EventKind, Notification, Stream, WatchEvent};
+use super::{Call, Completion, Operation, Promise, Violation};
 
 /// One key at one revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +74,9 @@ impl Log {
             self.entries.iter().map(|entry| ((entry.revision, entry.key.as_str()), entry)).collect();
         for operation in operations {
             match (&operation.call, &operation.answer) {
-                (Call::Create { value } | Call::Update { value, .. }, answer) => {
+                (Call::Create { value } | Call::Update { value, .. } | Call::Put { value, .. }, answer) => {
                     asked.insert((operation.key.as_str(), value.as_str()));
-                    let Answer::Written { revision } = answer else { continue };
+                    let Completion::Written { revision } = answer else { continue };
                     let entry = there.get(&(*revision, operation.key.as_str()));
                     let kept = entry.and_then(|entry| entry.current.as_ref()).map(|(value, _)| value);
                     if kept != Some(value) {
@@ -84,8 +84,12 @@ impl Log {
                         return Err(Violation::new(Promise::Durable, what));
                     }
                 }
-                (Call::Delete { .. }, Answer::Deleted) => deletes.entry(&operation.key).or_default().0 += 1,
-                (Call::Delete { .. }, Answer::Unknown) => deletes.entry(&operation.key).or_default().1 += 1,
+                (Call::Delete { .. }, Completion::Deleted) => {
+                    deletes.entry(&operation.key).or_default().0 += 1
+                }
+                (Call::Delete { .. }, Completion::Unknown) => {
+                    deletes.entry(&operation.key).or_default().1 += 1
+                }
                 _ => {}
             }
         }
@@ -123,7 +127,7 @@ impl Log {
     }
 
     /// What is to be told to one who watches objects with this label, or all of them, after a revision.
-    pub fn told(&self, label: Option<&str>, after: u64) -> Vec<Event> {
+    pub fn told(&self, label: Option<&str>, after: u64) -> Vec<WatchEvent> {
         let selects = |object: &Option<(String, String)>| {
             object.as_ref().filter(|(_, has)| label.is_none_or(|label| label == has)).cloned()
         };
@@ -136,7 +140,7 @@ impl Log {
                     (Some(last), None) => (EventKind::Deleted, last),
                     (None, None) => return None,
                 };
-                Some(Event { kind, revision: entry.revision, key: entry.key.clone(), value, label })
+                Some(WatchEvent { kind, revision: entry.revision, key: entry.key.clone(), value, label })
             })
             .collect()
     }
@@ -163,15 +167,15 @@ impl Log {
 
 impl Stream {
     /// The events after the initial state.
-    pub(crate) fn later_events(&self) -> impl Iterator<Item = &Event> {
-        let end = self.items.iter().position(|item| matches!(item, Item::InitialEnd(_)));
+    pub(crate) fn later_events(&self) -> impl Iterator<Item = &WatchEvent> {
+        let end = self.items.iter().position(|item| matches!(item, Notification::InitialEnd(_)));
         let from = match (self.start, end) {
             (super::Start::After(_), _) => 0,
             (super::Start::State, Some(end)) => end,
             (super::Start::State, None) => self.items.len(),
         };
         self.items[from..].iter().filter_map(|item| match item {
-            Item::Event(event) => Some(event),
+            Notification::Event(event) => Some(event),
             _ => None,
         })
     }

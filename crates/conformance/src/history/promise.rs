@@ -3,7 +3,8 @@
 /// What a server promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Promise {
-    /// Single keys read and write as if one operation came after the other, each between its call and its answer.
+    /// Single keys read and write as if one operation came after the other, each between its call and its
+    /// answer.
     Linearizable,
     /// A write that began after another was answered has a higher revision.
     RealTime,
@@ -27,7 +28,8 @@ pub enum Promise {
     Reliable,
     /// Nothing up to a bookmark is missing before it or comes after it.
     Bookmarkable,
-    /// ADDED, MODIFIED and DELETED are what the object's coming into and going out of the selection make of it.
+    /// ADDED, MODIFIED and DELETED are what the object's coming into and going out of the selection make of
+    /// it.
     Transition,
     /// An event shows the object of its revision, DELETED the last one that matched.
     State,

@@ -18,6 +18,11 @@ pub enum Call {
         value: String,
         expect: Option<u64>,
     },
+    /// An update of a kind that one may create so: what is not there is made, whatever was expected.
+    Put {
+        value: String,
+        expect: Option<u64>,
+    },
     Delete {
         expect: Option<u64>,
     },
@@ -25,7 +30,7 @@ pub enum Call {
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Completion {
     /// A GET's object.
     Found {
         value: String,
@@ -50,7 +55,7 @@ pub enum Answer {
 pub struct Operation {
     pub key: String,
     pub call: Call,
-    pub answer: Answer,
+    pub answer: Completion,
     pub begun: Tick,
     /// `None` where no answer came.
     pub ended: Option<Tick>,
@@ -73,12 +78,12 @@ impl Recorder {
     }
 
     /// Records a call that began at `begun` and was just answered, or will never be.
-    pub fn end(&self, key: &str, begun: Tick, call: Call, answer: Answer) {
+    pub fn end(&self, key: &str, begun: Tick, call: Call, answer: Completion) {
         // A read without an answer says nothing.
-        if (&call, &answer) == (&Call::Get, &Answer::Unknown) {
+        if (&call, &answer) == (&Call::Get, &Completion::Unknown) {
             return;
         }
-        let ended = (answer != Answer::Unknown).then(|| self.begin());
+        let ended = (answer != Completion::Unknown).then(|| self.begin());
         let operation = Operation { key: key.to_owned(), call, answer, begun, ended };
         self.0.operations.lock().unwrap_or_else(PoisonError::into_inner).push(operation);
     }

@@ -15,7 +15,7 @@ pub enum EventKind {
 
 /// One event. DELETED shows the last state that matched, at the revision of its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct WatchEvent {
     pub kind: EventKind,
     pub revision: u64,
     pub key: String,
@@ -25,8 +25,8 @@ pub struct Event {
 
 /// One thing that a watch told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
-    Event(Event),
+pub enum Notification {
+    Event(WatchEvent),
     Bookmark(u64),
     /// The bookmark that ends the initial state.
     InitialEnd(u64),
@@ -47,7 +47,7 @@ pub struct Stream {
     pub start: Start,
     /// Objects with this label; `None` is all.
     pub label: Option<String>,
-    pub items: Vec<Item>,
+    pub items: Vec<Notification>,
     /// Whether it was cut off where it happened to be, and not ended.
     pub cut: bool,
 }
@@ -57,8 +57,8 @@ impl Stream {
     pub fn reached(&self) -> Option<u64> {
         let later = self.later_events().last().map(|event| event.revision);
         let marks = self.items.iter().rev().find_map(|item| match item {
-            Item::Bookmark(revision) | Item::InitialEnd(revision) => Some(*revision),
-            Item::Event(_) => None,
+            Notification::Bookmark(revision) | Notification::InitialEnd(revision) => Some(*revision),
+            Notification::Event(_) => None,
         });
         let asked = match self.start {
             Start::After(revision) => Some(revision),
@@ -82,8 +82,10 @@ impl Stream {
         };
         while let Some(item) = self.items.get(judge.item) {
             match item {
-                Item::Event(event) => judge.event(event)?,
-                Item::Bookmark(revision) | Item::InitialEnd(revision) => judge.bookmark(*revision)?,
+                Notification::Event(event) => judge.event(event)?,
+                Notification::Bookmark(revision) | Notification::InitialEnd(revision) => {
+                    judge.bookmark(*revision)?
+                }
             }
             judge.item += 1;
         }
@@ -94,14 +96,14 @@ impl Stream {
     fn initial(&self, log: &Log) -> Result<Option<(u64, usize)>, Violation> {
         let broken = |what: String| Violation::new(Promise::Initial, format!("{}: {what}", self.name));
         let end = self.items.iter().enumerate().find_map(|(place, item)| match item {
-            Item::InitialEnd(revision) => Some((*revision, place)),
+            Notification::InitialEnd(revision) => Some((*revision, place)),
             _ => None,
         });
         let Some((revision, place)) = end else { return Ok(None) };
         let mut told = Vec::new();
         for item in &self.items[..place] {
             match item {
-                Item::Event(event) if event.kind == EventKind::Added => told.push(event),
+                Notification::Event(event) if event.kind == EventKind::Added => told.push(event),
                 other => return Err(broken(format!("{other:?} within the initial state"))),
             }
         }
@@ -123,7 +125,7 @@ impl Stream {
 /// Goes through a stream beside what is to be told.
 struct Judge<'a> {
     stream: &'a Stream,
-    expected: Vec<Event>,
+    expected: Vec<WatchEvent>,
     /// In `expected`.
     place: usize,
     /// In the stream's items.
@@ -149,7 +151,7 @@ impl<'a> Judge<'a> {
         )
     }
 
-    fn event(&mut self, event: &'a Event) -> Result<(), Violation> {
+    fn event(&mut self, event: &'a WatchEvent) -> Result<(), Violation> {
         if !self.seen.insert((event.revision, &event.key)) {
             return Err(self.broken(Promise::Unique, format!("{event:?} came before")));
         }

@@ -2,7 +2,7 @@
 //!
 //! In: calls on keys, watches. Out: answers and items as the judges take them. Never: asks again by itself.
 
-use forebay_conformance::history::{Answer, Call, Event, EventKind, Item, Recorder};
+use forebay_conformance::history::{Call, Completion, EventKind, Notification, Recorder, WatchEvent};
 use futures_util::io::{AsyncBufRead, AsyncBufReadExt as _};
 use http::{Method, Request};
 use kube::Client;
@@ -105,7 +105,7 @@ impl Api {
     }
 
     /// Calls, and records what came of it. Whether an answer came.
-    pub async fn call(&self, recorder: &Recorder, key: &str, call: Call, label: &str) -> Option<Answer> {
+    pub async fn call(&self, recorder: &Recorder, key: &str, call: Call, label: &str) -> Option<Completion> {
         let path = self.resource.path(&self.namespace);
         let of_key = format!("{path}/{key}");
         let object = |value: &str| self.resource.object(&self.namespace, key, value, label);
@@ -113,7 +113,7 @@ impl Api {
         let answered = match &call {
             Call::Get => self.send(Method::GET, &of_key, None).await,
             Call::Create { value } => self.send(Method::POST, &path, Some(&object(value))).await,
-            Call::Update { value, expect } => {
+            Call::Update { value, expect } | Call::Put { value, expect } => {
                 let mut object = object(value);
                 if let Some(revision) = expect {
                     object["metadata"]["resourceVersion"] = revision.to_string().into();
@@ -127,11 +127,11 @@ impl Api {
             }
         };
         let answer = match answered {
-            None => Answer::Unknown,
+            None => Completion::Unknown,
             Some((code, body)) => answer(&call, code, &body)?,
         };
         recorder.end(key, begun, call, answer.clone());
-        (answer != Answer::Unknown).then_some(answer)
+        (answer != Completion::Unknown).then_some(answer)
     }
 
     /// The resourceVersion of the collection.
@@ -155,22 +155,25 @@ impl Api {
 }
 
 /// What an answer means; `None` is that nothing was done.
-fn answer(call: &Call, code: u16, body: &Value) -> Option<Answer> {
+fn answer(call: &Call, code: u16, body: &Value) -> Option<Completion> {
     let reason = body["reason"].as_str().unwrap_or("");
     Some(match (call, code) {
-        (Call::Get, 200) => {
-            Answer::Found { value: text(body, "/metadata/annotations/value"), revision: revision_of(body) }
+        (Call::Get, 200) => Completion::Found {
+            value: text(body, "/metadata/annotations/value"),
+            revision: revision_of(body),
+        },
+        (Call::Create { .. } | Call::Update { .. } | Call::Put { .. }, 200 | 201) => {
+            Completion::Written { revision: revision_of(body) }
         }
-        (Call::Create { .. } | Call::Update { .. }, 200 | 201) => {
-            Answer::Written { revision: revision_of(body) }
+        (Call::Delete { .. }, 200) => Completion::Deleted,
+        (_, 404) => Completion::NotFound,
+        (Call::Create { .. }, 409) if reason == "AlreadyExists" => Completion::AlreadyExists,
+        (Call::Update { .. } | Call::Put { .. } | Call::Delete { .. }, 409) if reason == "Conflict" => {
+            Completion::Conflict
         }
-        (Call::Delete { .. }, 200) => Answer::Deleted,
-        (_, 404) => Answer::NotFound,
-        (Call::Create { .. }, 409) if reason == "AlreadyExists" => Answer::AlreadyExists,
-        (Call::Update { .. } | Call::Delete { .. }, 409) if reason == "Conflict" => Answer::Conflict,
         // Refused before it was begun.
         (_, 429) => return None,
-        (_, 500..) => Answer::Unknown,
+        (_, 500..) => Completion::Unknown,
         _ => panic!("{call:?}: {code} {body}"),
     })
 }
@@ -183,7 +186,7 @@ pub struct Watch<R> {
 
 impl<R: AsyncBufRead> Watch<R> {
     /// The next item; `None` when the stream has ended or broke off.
-    pub async fn next(&mut self) -> Option<Item> {
+    pub async fn next(&mut self) -> Option<Notification> {
         // What came of a line stays where it is if nobody waits any longer.
         let read = self.lines.as_mut().read_until(b'\n', &mut self.line).await;
         if read.is_err() || !self.line.ends_with(b"\n") {
@@ -199,13 +202,19 @@ impl<R: AsyncBufRead> Watch<R> {
             Some("MODIFIED") => EventKind::Modified,
             Some("DELETED") => EventKind::Deleted,
             Some("BOOKMARK") if !object["metadata"]["annotations"]["k8s.io/initial-events-end"].is_null() => {
-                return Some(Item::InitialEnd(revision));
+                return Some(Notification::InitialEnd(revision));
             }
-            Some("BOOKMARK") => return Some(Item::Bookmark(revision)),
+            Some("BOOKMARK") => return Some(Notification::Bookmark(revision)),
             _ => panic!("told {frame}"),
         };
         let (key, value) = (text(object, "/metadata/name"), text(object, "/metadata/annotations/value"));
-        Some(Item::Event(Event { kind, revision, key, value, label: text(object, "/metadata/labels/on") }))
+        Some(Notification::Event(WatchEvent {
+            kind,
+            revision,
+            key,
+            value,
+            label: text(object, "/metadata/labels/on"),
+        }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Histories of many concurrent clients of a server that is killed under them, recorded and judged.
 //!
-//! On ours, or on kube-apiserver with `FOREBAY_TEST_SERVER=kube-apiserver`, which is not killed: its clients list again.
-//! `FOREBAY_TEST_EVENTS=1000000` makes the long run. Figures are printed: `cargo test ... -- --nocapture`.
+//! On ours, or on kube-apiserver with `FOREBAY_TEST_SERVER=kube-apiserver`, which is not killed: its clients
+//! list again. `FOREBAY_TEST_EVENTS=1000000` makes the long run. Figures are printed:
+//! `cargo test ... -- --nocapture`.
 
 mod api;
 mod run;
@@ -9,8 +10,8 @@ mod run;
 use std::time::Duration;
 
 use api::Resource;
-use forebay_clients::server::Kind;
-use forebay_conformance::history::{Item, Start, Stream};
+use forebay_clients::server::Implementation;
+use forebay_conformance::history::{Notification, Start, Stream};
 use run::{Habit, Plan};
 
 const PLAIN: Habit =
@@ -18,11 +19,11 @@ const PLAIN: Habit =
 
 /// What comes of kills is promised by ours only.
 fn kills(count: usize) -> usize {
-    if Kind::asked() == Ok(Kind::Forebay) { count } else { 0 }
+    if Implementation::asked() == Ok(Implementation::Forebay) { count } else { 0 }
 }
 
 fn is_runnable() -> bool {
-    Kind::asked() == Ok(Kind::Forebay) || forebay_clients::needs::peers_or_skip()
+    Implementation::asked() == Ok(Implementation::Forebay) || forebay_clients::needs::peers_or_skip()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,7 +50,8 @@ async fn histories_under_faults_keep_every_promise() {
     record.judge();
 }
 
-/// As kubernetes' own `watchtotalorder`: whoever comes back, and however often, is told the same in the same order.
+/// As kubernetes' own `watchtotalorder`: whoever comes back, and however often, is told the same in the same
+/// order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_watchers_that_come_back_are_told_one_sequence() {
     if !is_runnable() {
@@ -60,7 +62,7 @@ async fn two_hundred_watchers_that_come_back_are_told_one_sequence() {
     let record = plan.run(Duration::from_secs(300)).await;
     println!("figure: {}", record.figure());
     record.judge();
-    let sequence = |stream: &Stream| -> Vec<Item> { stream.items.clone() };
+    let sequence = |stream: &Stream| -> Vec<Notification> { stream.items.clone() };
     let first = sequence(&record.streams[0]);
     assert_eq!(first.len(), record.log.entries.len());
     assert!(record.streams.iter().all(|stream| sequence(stream) == first));
@@ -93,7 +95,7 @@ async fn a_million_events_are_told_each_once() {
 /// A client that comes back after a kill goes on from whatever it saw last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_kill_a_watch_goes_on_from_every_revision() {
-    if Kind::asked() != Ok(Kind::Forebay) {
+    if Implementation::asked() != Ok(Implementation::Forebay) {
         return;
     }
     for resource in [Resource::ConfigMaps, Resource::Widgets, Resource::Events] {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use forebay_clients::Server;
-use forebay_clients::server::Kind;
+use forebay_clients::ControlPlane;
+use forebay_clients::server::Implementation;
 use forebay_conformance::history::{
-    Answer, Call, Item, Log, Operation, Recorder, Start, Stream, linearizable,
+    Call, Completion, Log, Notification, Operation, Recorder, Start, Stream, linearizable,
 };
 use forebay_rt::{Clock, Random};
 use http::Method;
@@ -56,7 +56,7 @@ pub struct Record {
     pub operations: Vec<Operation>,
     pub streams: Vec<Stream>,
     pub log: Log,
-    pub server: Server,
+    pub server: ControlPlane,
     pub api: Api,
     pub start: u64,
     kills: usize,
@@ -79,8 +79,8 @@ impl Plan {
     }
 
     async fn go(self) -> Record {
-        let kind = Kind::asked().expect("a server");
-        let mut server = blocking(move || Server::start_as(kind)).await.expect("a server");
+        let implementation = Implementation::asked().expect("a server");
+        let mut server = blocking(move || ControlPlane::start_as(implementation)).await.expect("a server");
         let api = Api::new(server.kubeconfig(), self.resource, NAMESPACE).await;
         prepare(&api).await;
         let start = api.revision().await;
@@ -113,7 +113,7 @@ impl Plan {
         for label in LABELS {
             let (key, value) = (last_key(label), format!("last-{label}"));
             let done = api.call(&world.recorder, &key, Call::Create { value }, label).await;
-            assert!(matches!(done, Some(Answer::Written { .. })), "{done:?}");
+            assert!(matches!(done, Some(Completion::Written { .. })), "{done:?}");
         }
         let mut streams = Vec::new();
         while let Some(watched) = watching.join_next().await {
@@ -137,8 +137,9 @@ impl Record {
     }
 
     pub fn events(&self) -> usize {
-        let events =
-            |stream: &Stream| stream.items.iter().filter(|item| matches!(item, Item::Event(_))).count();
+        let events = |stream: &Stream| {
+            stream.items.iter().filter(|item| matches!(item, Notification::Event(_))).count()
+        };
         self.streams.iter().map(events).sum()
     }
 
@@ -158,7 +159,7 @@ impl Record {
 
 impl World {
     /// Kills the server whenever its share of the writes is done. Returns it running.
-    async fn kill_now_and_then(&self, mut server: Server) -> Server {
+    async fn kill_now_and_then(&self, mut server: ControlPlane) -> ControlPlane {
         let (writes, kills) = (self.plan.writes as u64, self.plan.kills as u64);
         for number in 1..=kills {
             while self.written.load(Ordering::SeqCst) < writes * number / (kills + 1) {
@@ -197,6 +198,7 @@ impl World {
                 0 | 1 => Call::Get,
                 2 | 3 => Call::Create { value },
                 4 => Call::Delete { expect },
+                _ if api.resource == Resource::Events => Call::Put { value, expect },
                 _ if expect.is_some() || api.resource.updates_unconditionally() => {
                     Call::Update { value, expect }
                 }
@@ -205,13 +207,13 @@ impl World {
             let is_write = call != Call::Get;
             let answer = api.call(&self.recorder, &key, call, LABELS[random.below(2) as usize]).await;
             match answer {
-                Some(Answer::Written { revision } | Answer::Found { revision, .. }) => {
+                Some(Completion::Written { revision } | Completion::Found { revision, .. }) => {
                     known[place] = Some(revision);
                 }
                 Some(_) => {}
                 None => self.clock.sleep(PAUSE).await,
             }
-            if is_write && matches!(answer, Some(Answer::Written { .. } | Answer::Deleted)) {
+            if is_write && matches!(answer, Some(Completion::Written { .. } | Completion::Deleted)) {
                 self.written.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -228,7 +230,7 @@ impl World {
             cut: true,
         };
         let last = last_key(habit.label.unwrap_or(LABELS[1]));
-        let is_last = |item: &Item| matches!(item, Item::Event(event) if event.key == last);
+        let is_last = |item: &Notification| matches!(item, Notification::Event(event) if event.key == last);
         let mut streams = vec![begin(if habit.from_state { Start::State } else { Start::After(start) })];
         loop {
             self.is_up().await;
@@ -241,7 +243,7 @@ impl World {
             while events < habit.cut_after {
                 self.wait_for_writes(habit.slow).await;
                 let Some(item) = watch.next().await else { break };
-                events += usize::from(matches!(item, Item::Event(_)));
+                events += usize::from(matches!(item, Notification::Event(_)));
                 told |= is_last(&item);
                 stream.items.push(item);
                 // A state that has the last object is over when it is whole, whichever comes first.
@@ -260,7 +262,7 @@ impl World {
     }
 
     fn is_whole(&self, stream: &Stream) -> bool {
-        stream.items.iter().any(|item| matches!(item, Item::InitialEnd(_)))
+        stream.items.iter().any(|item| matches!(item, Notification::InitialEnd(_)))
     }
 
     /// Waits until so many more writes were acknowledged, or no more will be.

@@ -1,12 +1,12 @@
 //! Requests over real connections: which one carries them, and what is made of its failures.
 //!
-//! In: a server in this process that does what the path of a request says. Out: which connection answered, and the fault.
-//! Never: a time that is waited for, but of the pings.
+//! In: a server in this process that does what the path of a request says. Out: which connection answered,
+//! and the fault. Never: a time that is waited for, but of the pings.
 
 use crate::server::{Server, Speaks};
 use bytes::Bytes;
 use forebay_client::reflector::Fault;
-use forebay_connector::{Connected, Options, Pool, PoolStats, connect, fault_of, limits};
+use forebay_connector::{Connected, Pool, PoolOptions, PoolStats, connect, fault_of, limits};
 use forebay_rt::Duration;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -15,7 +15,7 @@ use kube::client::Body;
 const HTTP2: Speaks = Speaks::Http2(Some(100));
 
 fn connected(server: &Server) -> Connected {
-    connect(server.config("https"), Options::default()).expect("it can be used")
+    connect(server.config("https"), PoolOptions::default()).expect("it can be used")
 }
 
 async fn send(client: &kube::Client, path: &str) -> Result<Response<Body>, kube::Error> {
@@ -177,7 +177,7 @@ async fn a_connection_that_ends_is_reset_before_a_head_and_cut_short_within_a_bo
 async fn a_server_that_answers_no_ping_is_dead_and_a_new_connection_takes_its_place() {
     let server = Server::start(HTTP2).await;
     let short = Duration::from_millis(100);
-    let options = Options { ping_interval: short, ping_timeout: 10 * short, ..Options::default() };
+    let options = PoolOptions { ping_interval: short, ping_timeout: 10 * short, ..PoolOptions::default() };
     let Connected { client, pool } = connect(server.config("https"), options).expect("it can be used");
     let (_, old) = watch(&client, 0).await;
     let stopped = fault(&client, "/stops").await;
@@ -190,7 +190,8 @@ async fn a_server_that_answers_no_ping_is_dead_and_a_new_connection_takes_its_pl
 async fn a_quiet_watch_lives_as_long_as_pings_are_answered() {
     let server = Server::start(HTTP2).await;
     let (short, wide) = (Duration::from_millis(5), Duration::from_secs(60));
-    let options = Options { ping_interval: short, ping_timeout: wide, idle_max: short, ..Options::default() };
+    let options =
+        PoolOptions { ping_interval: short, ping_timeout: wide, idle_max: short, ..PoolOptions::default() };
     let Connected { client, pool } = connect(server.config("https"), options).expect("it can be used");
     let (_, body) = watch(&client, 0).await;
     pool.renew();
@@ -216,7 +217,7 @@ async fn futures(client: &kube::Client, count: usize) -> Vec<Body> {
 #[tokio::test]
 async fn what_comes_after_renew_goes_over_a_new_connection_and_the_old_one_drains() {
     let server = Server::start(HTTP2).await;
-    let options = Options { renew_age_min: Duration::ZERO, ..Options::default() };
+    let options = PoolOptions { renew_age_min: Duration::ZERO, ..PoolOptions::default() };
     let Connected { client, pool } = connect(server.config("https"), options).expect("it can be used");
     let (_, old) = watch(&client, 0).await;
     pool.renew();
@@ -233,7 +234,7 @@ async fn what_the_configuration_says_of_tokens_headers_and_paths_arrives() {
     config.cluster_url = format!("{}cluster/one", config.cluster_url).parse().expect("a URL");
     config.auth_info.token = Some(String::from("secret").into());
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static("test")));
-    let Connected { client, .. } = connect(config, Options::default()).expect("it can be used");
+    let Connected { client, .. } = connect(config, PoolOptions::default()).expect("it can be used");
     assert_eq!(
         get(&client, "/headers").await.expect("an answer"),
         "GET /cluster/one/headers Bearer secret test - - -"
@@ -265,7 +266,7 @@ async fn a_body_of_a_request_goes_through_whatever_its_length_and_a_dropped_requ
 async fn a_server_that_speaks_only_http1_gets_a_connection_for_each_request_and_keeps_it() {
     for (speaks, scheme) in [(Speaks::Http1, "https"), (Speaks::Plain, "http")] {
         let server = Server::start(speaks).await;
-        let options = Options::default();
+        let options = PoolOptions::default();
         let Connected { client, pool } = connect(server.config(scheme), options).expect("it can be used");
         for _ in 0..3 {
             assert_eq!(get(&client, "/ok").await.expect("an answer"), "0");

@@ -1,4 +1,5 @@
-//! What is made of a server that is not there, or is another than was thought: by our client and by an ordinary one of kube-rs.
+//! What is made of a server that is not there, or is another than was thought: by our client and by an
+//! ordinary one of kube-rs.
 //!
 //! In: servers that fail. Out: the fault. Never: a fault without a server, which is a table in the crate.
 
@@ -6,7 +7,7 @@ use crate::server::{Server, Speaks};
 use std::sync::Arc;
 
 use forebay_client::reflector::Fault;
-use forebay_connector::{Connected, Options, connect, fault_of};
+use forebay_connector::{Connected, PoolOptions, connect, fault_of};
 use forebay_rt::Duration;
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -16,7 +17,7 @@ use kube::client::{Body, ConfigExt as _};
 const HTTP2: Speaks = Speaks::Http2(Some(100));
 
 fn ours(config: kube::Config) -> kube::Client {
-    connect(config, Options::default()).expect("it can be used").client
+    connect(config, PoolOptions::default()).expect("it can be used").client
 }
 
 fn ordinary(config: kube::Config) -> kube::Client {
@@ -131,7 +132,7 @@ async fn a_server_that_says_nothing_is_waited_for_as_long_as_for_a_connection() 
     let server = Server::start(Speaks::Nothing).await;
     let mut config = server.config("https");
     config.connect_timeout = Some(Duration::from_millis(200));
-    let Connected { client, pool } = connect(config, Options::default()).expect("it can be used");
+    let Connected { client, pool } = connect(config, PoolOptions::default()).expect("it can be used");
     let error = get(&client, "/ok").await.expect_err("it fails");
     assert_eq!(fault_of(&error), Fault::TimedOut, "{error:?}");
     assert_eq!(pool.stats(), Default::default());
@@ -146,7 +147,7 @@ async fn a_configuration_that_cannot_be_used_is_refused_at_once() {
     unnamed.tls_server_name = Some("not a name".into());
     let other = kube::Config::new("ftp://127.0.0.1".parse().expect("a URL"));
     for (config, said) in [(proxied, "socks5://"), (unnamed, "not a name"), (other, "ftp://")] {
-        let error = connect(config, Options::default()).expect_err("it cannot be used").to_string();
+        let error = connect(config, PoolOptions::default()).expect_err("it cannot be used").to_string();
         assert!(error.contains(said), "{error}");
     }
 }

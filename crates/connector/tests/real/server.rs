@@ -1,13 +1,15 @@
 //! A server that does what the path of a request says, for tests of what carries requests.
 //!
-//! In: connections on a port of 127.0.0.1. Out: answers, and the failures that a path names. Each answer says the number of its
-//! connection. Never: an API server.
+//! In: connections on a port of 127.0.0.1. Out: answers, and the failures that a path names. Each answer says
+//! the number of its connection. Never: an API server.
 //!
-//! - `/ok`: an answer. `…/headers`: what came. `/echo`: the request's body. `/watch…`: the head and a piece, and then nothing more.
+//! - `/ok`: an answer. `…/headers`: what came. `/echo`: the request's body. `/watch…`: the head and a piece,
+//!   and then nothing more.
 //! - `/late`: over HTTP/1.1, no answer, ever. `/refused-once`, `/refused`: REFUSED_STREAM, once or always.
 //! - `/reset`, `/reset-within`: RST_STREAM before the head, or within the body.
 //! - `/goaway`: GOAWAY after an answer.
-//! - `/cut`, `/cut-within`: the connection ends, before the head or within the body. `/stops`: nothing is read or written any more.
+//! - `/cut`, `/cut-within`: the connection ends, before the head or within the body. `/stops`: nothing is
+//!   read or written any more.
 
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The JSON of a workload's pods, with gaps for what each pod has of its own.
 //!
-//! In: a shape, names, and what to draw the workload's own values from. Out: the body of a create, and two patches of the
-//! status: of a pod that runs since it began, and of one that was restarted. Never: a value that a server defaults.
+//! In: a shape, names, and what to draw the workload's own values from. Out: the body of a create, and two
+//! patches of the status: of a pod that runs since it began, and of one that was restarted. Never: a value
+//! that a server defaults.
 
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Which fields a manager owns, as `managedFields` lists them: two fifths of a pod in a real cluster.
 //!
-//! In: the part of an object that a manager wrote. Out: text of the same length and the same repetitions as `fieldsV1`, with
-//! single quotes so that it can stand in an annotation. Never: values.
+//! In: the part of an object that a manager wrote. Out: text of the same length and the same repetitions as
+//! `fieldsV1`, with single quotes so that it can stand in an annotation. Never: values.
 
 use serde_json::Value;
 

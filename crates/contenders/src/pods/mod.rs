@@ -1,13 +1,13 @@
-//! The pods that scenarios write: about 8 KB of JSON as a cluster has them, a pure function of [`SEED`] and the uid of the
-//! owner.
+//! The pods that scenarios write: about 8 KB of JSON as a cluster has them, a pure function of [`SEED`] and
+//! the uid of the owner.
 //!
-//! In: the number of a workload. Out: its namespace, its ReplicaSet, and for each of its pods the body that creates it and
-//! the patch of its status. The ReplicaSets have to exist: a garbage collector deletes what has no living owner.
-//! Never: a field that the server would have to default; a clone: four dozen shapes of workload, and in each pod its own
-//! name, addresses, node, container ids, tokens, times and restarts.
+//! In: the number of a workload. Out: its namespace, its ReplicaSet, and for each of its pods the body that
+//! creates it and the patch of its status. The ReplicaSets have to exist: a garbage collector deletes what
+//! has no living owner. Never: a field that the server would have to default; a clone: four dozen shapes of
+//! workload, and in each pod its own name, addresses, node, container ids, tokens, times and restarts.
 //!
-//! What managedFields take in a cluster is in annotations ([`fields`]): forebay keeps no managedFields, and the rival is
-//! asked to let go of its own, so that both store the same (`crate::load`).
+//! What managedFields take in a cluster is in annotations ([`fields`]): servers are asked to let go
+//! of their own, which differ by the way of a write, so that all store the same (`crate::load`).
 //!
 //! [`SEED`]: crate::draw::SEED
 
@@ -132,7 +132,8 @@ impl Workload {
         Pod { name, body, status }
     }
 
-    /// When the pod at `ordinal` was made, in seconds since 2026 began: a rollout makes them one after the other.
+    /// When the pod at `ordinal` was made, in seconds since 2026 began: a rollout makes them one after the
+    /// other.
     fn began(&self, ordinal: usize) -> u64 {
         let mut draw = Draw::of("rollout", self.index as u64);
         draw.number() % (200 * 86_400) + (ordinal as u64) * (3 + draw.number() % 20)

@@ -1,21 +1,21 @@
 //! The collector's one task: it owns the informers, the graph, the queue and the work under way.
 //!
-//! Before an owner is let go that waits for its dependents, or is to orphan them, the graph is brought up to what is
-//! current in the store: a dependent that was created before the owner's deletion is known by then.
+//! Before an owner is let go that waits for its dependents, or is to orphan them, the graph is brought up to
+//! what is current in the store: a dependent that was created before the owner's deletion is known by then.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use forebay_apimachinery::GroupResource;
 use forebay_apimachinery::options::ListOptions;
+use forebay_catalog::Target;
 use forebay_object::Object;
-use forebay_registry::request::Target;
 use forebay_registry::{CatalogChanges, Informer, Notice, Registry};
 use forebay_rt::{Clock, Random};
 
-use super::graph::{Followed, Graph, Phase, Place, Uid};
+use super::graph::{DeletionState, Followed, Graph, ObjectReference, Uid};
 use super::kinds::Kinds;
-use super::work::{self, Context, Dependents, Item, Outcome, Task};
+use super::work::{self, Attempt, Context, Dependents, Task, WorkItem};
 use crate::each::InFlight;
 use crate::informers::any_ready;
 use crate::limits;
@@ -42,7 +42,7 @@ pub struct Collector {
     followed: Followed,
     graph: Graph,
     queue: Queue<Uid>,
-    under_way: InFlight<(Uid, Outcome)>,
+    under_way: InFlight<(Uid, Attempt)>,
     // Looked at again when the catalog changes: an owner is of a kind that is not served.
     unknown: HashSet<Uid>,
 }
@@ -175,7 +175,8 @@ impl Collector {
         self.followers.values().all(|follower| follower.synced)
     }
 
-    /// Begins as much work as there may be at once: what is left in the queue waits for work to end, or for its time.
+    /// Begins as much work as there may be at once: what is left in the queue waits for work to end, or for
+    /// its time.
     async fn begin_work(&mut self) {
         loop {
             let mut uids = Vec::new();
@@ -192,18 +193,22 @@ impl Collector {
 
     async fn begin(&mut self, uids: Vec<Uid>) {
         let depends = |uid: &Uid| {
-            let waits = matches!(self.graph.phase(uid), Some(Phase::Orphaning | Phase::WaitingForDependents));
+            let waits = matches!(
+                self.graph.phase(uid),
+                Some(DeletionState::Orphaning | DeletionState::WaitingForDependents)
+            );
             waits || self.graph.is_awaited(uid)
         };
-        let settled = if uids.iter().any(depends) { self.settle().await } else { Ok(()) };
+        let settles = uids.iter().any(depends);
+        let settled = if settles { self.settle().await } else { Ok(()) };
         for uid in uids {
-            match (&settled, self.item(&uid)) {
+            match (&settled, self.item(&uid, settles)) {
                 (Ok(()), Some(item)) => {
                     let context = Context { registry: self.registry.clone(), kinds: self.kinds.clone() };
                     self.under_way.push(async move { (uid, work::work(context, item).await) });
                 }
-                (Ok(()), None) => self.finish(uid, Outcome::Finished(Verdict::Done)),
-                (Err(why), _) => self.finish(uid, Outcome::Finished(Verdict::Retry(why.clone()))),
+                (Ok(()), None) => self.finish(uid, Attempt::Finished(Verdict::Done)),
+                (Err(why), _) => self.finish(uid, Attempt::Finished(Verdict::Retry(why.clone()))),
             }
         }
     }
@@ -222,18 +227,20 @@ impl Collector {
         if self.is_synced() { Ok(()) } else { Err("a list is not complete yet".into()) }
     }
 
-    /// What is to be done about `uid`, as the graph has it.
-    fn item(&mut self, uid: &Uid) -> Option<Item> {
+    /// What is to be done about `uid`, as the graph has it: `settled` when it was brought up to date just
+    /// now.
+    fn item(&mut self, uid: &Uid, settled: bool) -> Option<WorkItem> {
         let target = self.target(uid)?;
         let task = match self.graph.phase(uid)? {
-            Phase::Deleting => return None,
-            Phase::Living => Task::Collect(self.dependents(uid)),
-            Phase::Orphaning => {
+            DeletionState::Deleting => return None,
+            DeletionState::Living if settled => Task::Collect(self.dependents(uid)),
+            DeletionState::Living => Task::Collect(Dependents::Unsettled),
+            DeletionState::Orphaning => {
                 let dependents = self.graph.dependents_of(uid);
                 Task::Orphan(dependents.filter_map(|one| Some((one.clone(), self.target(one)?))).collect())
             }
-            Phase::WaitingForDependents => {
-                let waits = |one: &&Uid| self.graph.phase(one) == Some(Phase::WaitingForDependents);
+            DeletionState::WaitingForDependents => {
+                let waits = |one: &&Uid| self.graph.phase(one) == Some(DeletionState::WaitingForDependents);
                 let blocking: Vec<Uid> = self.graph.blocking(uid).cloned().collect();
                 if blocking.is_empty() {
                     Task::Release
@@ -245,11 +252,11 @@ impl Collector {
                 }
             }
         };
-        Some(Item { uid: uid.clone(), target, task })
+        Some(WorkItem { uid: uid.clone(), target, task })
     }
 
     fn dependents(&self, uid: &str) -> Dependents {
-        let waits = |one: &Uid| self.graph.phase(one) == Some(Phase::WaitingForDependents);
+        let waits = |one: &Uid| self.graph.phase(one) == Some(DeletionState::WaitingForDependents);
         match self.graph.dependents_of(uid).next() {
             None => Dependents::None,
             Some(_) if self.graph.dependents_of(uid).any(waits) => Dependents::SomeWaiting,
@@ -258,22 +265,22 @@ impl Collector {
     }
 
     fn target(&self, uid: &str) -> Option<Target> {
-        let place = self.graph.place(uid)?;
-        let follower = self.followers.get(&place.resource)?;
+        let reference = self.graph.reference(uid)?;
+        let follower = self.followers.get(&reference.resource)?;
         let served = self.kinds.resource(&follower.resource)?;
-        Some(named(served, place.namespace, place.name))
+        Some(named(served, reference.namespace, reference.name))
     }
 
-    fn finish(&mut self, uid: Uid, outcome: Outcome) {
+    fn finish(&mut self, uid: Uid, outcome: Attempt) {
         let verdict = match outcome {
-            Outcome::UnknownKind => {
+            Attempt::UnknownKind => {
                 // Looked at again with the next catalog.
                 if self.graph.phase(&uid).is_some() {
                     self.unknown.insert(uid.clone());
                 }
                 Verdict::Done
             }
-            Outcome::Finished(verdict) => verdict,
+            Attempt::Finished(verdict) => verdict,
         };
         if let Verdict::Retry(why) = &verdict {
             tracing::debug!(%uid, why, "to be tried again");
@@ -287,6 +294,7 @@ fn put(graph: &mut Graph, followed: Followed, object: &Arc<Object>, touched: &mu
     if !work::may_matter(object) && !graph.tracks(followed, object.key()) {
         return;
     }
-    let place = Place { resource: followed, namespace: object.namespace(), name: object.name() };
-    graph.put(object.key(), place, &Meta::of(object), touched);
+    let reference =
+        ObjectReference { resource: followed, namespace: object.namespace(), name: object.name() };
+    graph.put(object.key(), reference, &Meta::of(object), touched);
 }

@@ -1,7 +1,7 @@
 //! Who depends on whom: objects with owners, and objects that wait for their dependents.
 //!
-//! In: objects as they are seen, and that they are gone. Out: the uids that something is to be done about. Pure: no
-//! clock, no reads. Owned by the collector's task.
+//! In: objects as they are seen, and that they are gone. Out: the uids that something is to be done about.
+//! Pure: no clock, no reads. Owned by the collector's task.
 //!
 //! An owner that waits for nothing is not in it: whether it is there is asked for when it matters.
 
@@ -22,7 +22,7 @@ pub type Followed = u32;
 
 /// Where an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct ObjectReference<'a> {
     pub resource: Followed,
     pub namespace: &'a str,
     pub name: &'a str,
@@ -30,7 +30,7 @@ pub struct Place<'a> {
 
 /// Where the deletion of an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum DeletionState {
     Living,
     /// Somebody else ends it.
     Deleting,
@@ -40,14 +40,15 @@ pub enum Phase {
     Orphaning,
 }
 
-/// One of these is there for each object with an owner, so that it is small: namespace and name are the end of the key.
+/// One of these is there for each object with an owner, so that it is small: namespace and name are the end
+/// of the key.
 struct Node {
     uid: Uid,
     // (resource, storage key): the key is shared with the object.
     at: (Followed, Key),
     namespace_len: u16,
     name_len: u16,
-    phase: Phase,
+    phase: DeletionState,
     // (owner, whether it waits for this one), in the order of the references.
     owners: Box<[(Uid, bool)]>,
 }
@@ -75,9 +76,10 @@ impl Graph {
         self.tracked.contains(&(resource, key.clone()))
     }
 
-    /// Takes in the object at `key`, which ends with `place`; `touched` gets what is to be looked at because of it.
-    pub fn put(&mut self, key: &Key, place: Place<'_>, meta: &Meta, touched: &mut Vec<Uid>) {
-        let resource = place.resource;
+    /// Takes in the object at `key`, which ends with `reference`; `touched` gets what is to be looked at
+    /// because of it.
+    pub fn put(&mut self, key: &Key, reference: ObjectReference<'_>, meta: &Meta, touched: &mut Vec<Uid>) {
+        let resource = reference.resource;
         let known = self.tracked.get(&(resource, key.clone())).map(|known| &known.0.uid);
         if let Some(other) = known.filter(|known| ***known != *meta.uid).cloned() {
             self.remove(&other, touched);
@@ -89,32 +91,32 @@ impl Graph {
         let old = self.unlink(&uid);
         let (old_phase, old_owners) = match &old {
             Some(node) => (node.phase, &*node.owners),
-            None => (Phase::Living, &[][..]),
+            None => (DeletionState::Living, &[][..]),
         };
         let kept: Seen<&(Uid, bool)> = owners.iter().collect();
         let unblocked = old_owners.iter().filter(|old| old.1 && !kept.has(old));
         touched.extend(unblocked.map(|(owner, _)| owner).filter(|owner| self.waits(owner)).cloned());
         let newly_owned = *owners != *old_owners && !owners.is_empty();
-        if phase == Phase::Living && newly_owned {
+        if phase == DeletionState::Living && newly_owned {
             touched.push(uid.clone());
         }
         if phase != old_phase {
             match phase {
-                Phase::Orphaning => touched.push(uid.clone()),
-                Phase::WaitingForDependents => {
+                DeletionState::Orphaning => touched.push(uid.clone()),
+                DeletionState::WaitingForDependents => {
                     touched.extend(self.naming(&uid).cloned());
                     touched.push(uid.clone());
                 }
-                Phase::Living | Phase::Deleting => {}
+                DeletionState::Living | DeletionState::Deleting => {}
             }
         }
-        if owners.is_empty() && matches!(phase, Phase::Living | Phase::Deleting) {
+        if owners.is_empty() && matches!(phase, DeletionState::Living | DeletionState::Deleting) {
             return;
         }
         for (owner, _) in &owners {
             self.dependents.entry(owner.clone()).or_default().insert(uid.clone());
         }
-        let (namespace_len, name_len) = (place.namespace.len() as u16, place.name.len() as u16);
+        let (namespace_len, name_len) = (reference.namespace.len() as u16, reference.name.len() as u16);
         let at = (resource, key.clone());
         let node = Arc::new(Node { uid, at, namespace_len, name_len, phase, owners });
         self.tracked.insert(ByPlace(node.clone()));
@@ -145,12 +147,12 @@ impl Graph {
         }
     }
 
-    pub fn phase(&self, uid: &str) -> Option<Phase> {
+    pub fn phase(&self, uid: &str) -> Option<DeletionState> {
         self.node(uid).map(|node| node.phase)
     }
 
-    pub fn place(&self, uid: &str) -> Option<Place<'_>> {
-        self.node(uid).map(Node::place)
+    pub fn reference(&self, uid: &str) -> Option<ObjectReference<'_>> {
+        self.node(uid).map(Node::reference)
     }
 
     /// Those that `uid` owns.
@@ -179,10 +181,11 @@ impl Graph {
         self.dependents.get(uid).into_iter().flatten()
     }
 
-    /// Whether `dependent`, which names it, can have `owner`: one in a namespace owns there alone. A uid can be had by whoever reads
-    /// it, so that otherwise anybody could hold an object of a namespace in which they have no rights.
+    /// Whether `dependent`, which names it, can have `owner`: one in a namespace owns there alone. A uid can
+    /// be had by whoever reads it, so that otherwise anybody could hold an object of a namespace in which
+    /// they have no rights.
     fn owns(&self, owner: &str, dependent: &str) -> bool {
-        match (self.place(owner), self.place(dependent)) {
+        match (self.reference(owner), self.reference(dependent)) {
             (Some(owner), Some(dependent)) => {
                 owner.namespace.is_empty() || owner.namespace == dependent.namespace
             }
@@ -201,7 +204,7 @@ impl Graph {
     }
 
     fn waits(&self, uid: &str) -> bool {
-        self.phase(uid) == Some(Phase::WaitingForDependents)
+        self.phase(uid) == Some(DeletionState::WaitingForDependents)
     }
 
     /// The shared form of a uid.
@@ -228,11 +231,11 @@ impl Graph {
 }
 
 impl Node {
-    fn place(&self) -> Place<'_> {
+    fn reference(&self) -> ObjectReference<'_> {
         let (resource, key) = &self.at;
         let (before, name) = split_end(key.as_str(), self.name_len);
         let (_, namespace) = split_end(before.strip_suffix('/').unwrap_or(before), self.namespace_len);
-        Place { resource: *resource, namespace, name }
+        ObjectReference { resource: *resource, namespace, name }
     }
 }
 
@@ -281,12 +284,12 @@ fn split_end(text: &str, len: u16) -> (&str, &str) {
     text.split_at_checked(text.len().saturating_sub(usize::from(len))).unwrap_or((text, ""))
 }
 
-fn phase(meta: &Meta) -> Phase {
+fn phase(meta: &Meta) -> DeletionState {
     match () {
-        () if !meta.is_deleting() => Phase::Living,
-        () if meta.has_finalizer(ORPHAN) => Phase::Orphaning,
-        () if meta.has_finalizer(FOREGROUND) => Phase::WaitingForDependents,
-        () => Phase::Deleting,
+        () if !meta.is_deleting() => DeletionState::Living,
+        () if meta.has_finalizer(ORPHAN) => DeletionState::Orphaning,
+        () if meta.has_finalizer(FOREGROUND) => DeletionState::WaitingForDependents,
+        () => DeletionState::Deleting,
     }
 }
 
@@ -325,8 +328,8 @@ mod tests {
                 owner_references,
                 ..Meta::default()
             };
-            let place = Place { resource: 0, namespace: "n", name };
-            graph.put(&key(name), place, &meta, &mut touched);
+            let reference = ObjectReference { resource: 0, namespace: "n", name };
+            graph.put(&key(name), reference, &meta, &mut touched);
         }
         let mut touched: Vec<&str> = touched.iter().map(|uid| &**uid).collect();
         touched.sort_unstable();
@@ -372,11 +375,11 @@ mod tests {
         feed(&mut graph, "owner!fg");
         feed(&mut graph, "a owner*");
         let meta = Meta { uid: "a2".into(), ..Meta::default() };
-        let place = Place { resource: 0, namespace: "n", name: "a" };
+        let reference = ObjectReference { resource: 0, namespace: "n", name: "a" };
         let mut touched = Vec::new();
-        graph.put(&key("a"), place, &meta, &mut touched);
-        let there = Place { resource: 0, namespace: "n", name: "owner" };
-        assert_eq!((graph.place("owner"), graph.place("a")), (Some(there), None));
+        graph.put(&key("a"), reference, &meta, &mut touched);
+        let there = ObjectReference { resource: 0, namespace: "n", name: "owner" };
+        assert_eq!((graph.reference("owner"), graph.reference("a")), (Some(there), None));
         assert_eq!(touched, [Uid::from("owner")]);
         assert_eq!(graph.blocking("owner").count(), 0);
     }

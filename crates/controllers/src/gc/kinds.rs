@@ -10,7 +10,8 @@ use forebay_catalog::{Catalog, Served};
 #[derive(Default)]
 pub struct Kinds {
     catalog: Arc<Catalog>,
-    // Those that can be collected, in the version that they are stored in, or in another one if that is not served.
+    // Those that can be collected, in the version that they are stored in, or in another one if that is not
+    // served.
     by_resource: HashMap<GroupResource, Arc<Served>>,
     // apiVersion -> kind -> what an owner reference to it means
     by_kind: HashMap<String, HashMap<Arc<str>, Arc<Served>>>,

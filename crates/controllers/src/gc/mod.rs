@@ -4,9 +4,9 @@
 //! informers of every resource ──► graph (who depends on whom) ──► queue of uids ──► work: get, delete, patch
 //! ```
 //!
-//! In: what happens to every object but events. Out: deletes and patches, each on exactly the state that it was decided
-//! on. Keeps of each object with owners where it is and who owns it, and nothing of the others; all of it is read again
-//! at a restart. Never: decides on the graph alone that an owner is gone.
+//! In: what happens to every object but events. Out: deletes and patches, each on exactly the state that it
+//! was decided on. Keeps of each object with owners where it is and who owns it, and nothing of the others;
+//! all of it is read again at a restart. Never: decides on the graph alone that an owner is gone.
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/garbagecollector`.
 
@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use forebay_registry::Registry;
 use forebay_rt::Random;
+
+pub use kinds::Kinds;
 
 /// Runs until it is dropped.
 pub async fn run(registry: Registry, random: Arc<Random>) {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use forebay_apimachinery::options::{DeleteOptions, Preconditions, PropagationPolicy};
 use forebay_apimachinery::{Reason, Seen, Status};
+use forebay_catalog::Target;
 use forebay_object::Object;
 use forebay_registry::Registry;
-use forebay_registry::request::Target;
 use serde_json::{Value, json};
 
 use super::graph::Uid;
@@ -20,7 +20,7 @@ use crate::objects::{change_metadata, find, named};
 use crate::queue::Verdict;
 
 /// One object to look at.
-pub struct Item {
+pub struct WorkItem {
     pub uid: Uid,
     pub target: Target,
     pub task: Task,
@@ -39,6 +39,8 @@ pub enum Task {
 /// What an object has of dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependents {
+    /// The graph knew of nobody who waits for the object, and was not brought up to date for it.
+    Unsettled,
     None,
     Some,
     /// Some of which wait for theirs: perhaps for this very object.
@@ -53,29 +55,33 @@ pub struct Context {
 }
 
 /// What became of an item.
-pub enum Outcome {
+pub enum Attempt {
     Finished(Verdict),
     /// An owner is of a kind that is not served now: it may be one day.
     UnknownKind,
 }
 
 /// Does the task of `item`.
-pub async fn work(context: Context, item: Item) -> Outcome {
+pub async fn work(context: Context, item: WorkItem) -> Attempt {
     let done = match &item.task {
         Task::Collect(dependents) => collect(&context, &item, *dependents).await,
         Task::Release => release(&context.registry, &item, FOREGROUND).await,
         Task::Orphan(dependents) => orphan(&context.registry, &item, dependents).await,
     };
     match done {
-        Ok(()) => Outcome::Finished(Verdict::Done),
-        Err(Stop::UnknownKind) => Outcome::UnknownKind,
-        Err(Stop::Failed(status)) => Outcome::Finished(Verdict::Retry(status.message)),
+        Ok(()) => Attempt::Finished(Verdict::Done),
+        Err(Stop::UnknownKind) => Attempt::UnknownKind,
+        Err(Stop::GraphBehind) => Attempt::Finished(Verdict::Retry("the graph is behind its owner".into())),
+        Err(Stop::Failed(status)) => Attempt::Finished(Verdict::Retry(status.message)),
     }
 }
 
 enum Stop {
     Failed(Status),
     UnknownKind,
+    /// An owner waits for its dependents of which the graph does not know that yet: nor, perhaps, of the
+    /// object's own dependents.
+    GraphBehind,
 }
 
 impl From<Status> for Stop {
@@ -94,7 +100,7 @@ struct Owners {
     waiting: Vec<String>,
 }
 
-async fn collect(context: &Context, item: &Item, dependents: Dependents) -> Result<(), Stop> {
+async fn collect(context: &Context, item: &WorkItem, dependents: Dependents) -> Result<(), Stop> {
     let Some(object) = find(&context.registry, &item.target).await? else { return Ok(()) };
     let meta = Meta::of(&object);
     if *meta.uid != *item.uid || meta.is_deleting() || meta.owner_references.is_empty() {
@@ -114,6 +120,9 @@ async fn collect(context: &Context, item: &Item, dependents: Dependents) -> Resu
             false => Ok(disown(&context.registry, &item.target, &item.uid, &unneeded).await?),
         };
     }
+    if !owners.waiting.is_empty() && dependents == Dependents::Unsettled {
+        return Err(Stop::GraphBehind);
+    }
     let policy = if !owners.waiting.is_empty() && dependents != Dependents::None {
         if dependents == Dependents::SomeWaiting {
             unblock(&context.registry, item).await?;
@@ -129,7 +138,8 @@ async fn collect(context: &Context, item: &Item, dependents: Dependents) -> Resu
     Ok(delete(&context.registry, item, &meta, policy).await?)
 }
 
-/// What each owner is now. `None`: one of them cannot be its owner, because it is in a namespace and the object in none.
+/// What each owner is now. `None`: one of them cannot be its owner, because it is in a namespace and the
+/// object in none.
 async fn classify(
     context: &Context,
     target: &Target,
@@ -157,11 +167,11 @@ async fn classify(
     Ok(Some(owners))
 }
 
-/// Deletes exactly the state that was judged; if only something other than the owners has changed since, the object all
-/// the same, so that one that is written all the time goes as well.
+/// Deletes exactly the state that was judged; if only something other than the owners has changed since, the
+/// object all the same, so that one that is written all the time goes as well.
 async fn delete(
     registry: &Registry,
-    item: &Item,
+    item: &WorkItem,
     judged: &Meta,
     policy: PropagationPolicy,
 ) -> Result<(), Status> {
@@ -178,7 +188,7 @@ async fn delete(
 
 async fn delete_at(
     registry: &Registry,
-    item: &Item,
+    item: &WorkItem,
     policy: PropagationPolicy,
     resource_version: Option<String>,
 ) -> Result<(), Status> {
@@ -196,7 +206,7 @@ async fn delete_at(
 }
 
 /// Takes the finalizer away that holds an owner.
-async fn release(registry: &Registry, item: &Item, finalizer: &str) -> Result<(), Stop> {
+async fn release(registry: &Registry, item: &WorkItem, finalizer: &str) -> Result<(), Stop> {
     let without = |metadata: &Value| {
         let finalizers = metadata["finalizers"].as_array()?;
         let kept: Vec<&Value> = finalizers.iter().filter(|one| **one != *finalizer).collect();
@@ -206,7 +216,7 @@ async fn release(registry: &Registry, item: &Item, finalizer: &str) -> Result<()
 }
 
 /// Takes the owner out of the references of its dependents, and only then lets it go.
-async fn orphan(registry: &Registry, item: &Item, dependents: &[(Uid, Target)]) -> Result<(), Stop> {
+async fn orphan(registry: &Registry, item: &WorkItem, dependents: &[(Uid, Target)]) -> Result<(), Stop> {
     let outcomes = each(dependents.iter().cloned(), limits::WRITES_MAX, |(uid, target)| {
         let (registry, owner) = (registry.clone(), vec![item.uid.to_string()]);
         async move { disown(&registry, &target, &uid, &owner).await }
@@ -233,7 +243,7 @@ async fn disown(registry: &Registry, target: &Target, uid: &str, owners: &[Strin
 }
 
 /// Says of every reference of an object that it does not block its owner, so that a circle of them can end.
-async fn unblock(registry: &Registry, item: &Item) -> Result<(), Status> {
+async fn unblock(registry: &Registry, item: &WorkItem) -> Result<(), Status> {
     let unblocked = |metadata: &Value| {
         let mut references = metadata["ownerReferences"].as_array()?.clone();
         let mut changed = false;
@@ -246,8 +256,63 @@ async fn unblock(registry: &Registry, item: &Item) -> Result<(), Status> {
     change_metadata(registry, &item.target, &item.uid, unblocked).await
 }
 
-/// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that it has not.
+/// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that
+/// it has not.
 pub fn may_matter(object: &Object) -> bool {
     let has = |text: &str| memchr::memmem::find(&object.metadata(), text.as_bytes()).is_some();
     has("\"ownerReferences\":[") || has("\"deletionTimestamp\":\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_api::Body;
+    use forebay_apimachinery::options::CreateOptions;
+    use forebay_embedded::{Engine, Options};
+    use forebay_rt::{Clock, Random, Tasks};
+
+    use super::*;
+    use crate::objects::{built_in, delete};
+
+    async fn create(registry: &Registry, name: &str, owners: Value) -> (Target, Uid) {
+        let maps = built_in(registry, "", "v1", "configmaps").expect("served");
+        let target = named(&maps, "default", name);
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "ownerReferences": owners },
+        });
+        let at = Target { name: None, ..target.clone() };
+        let body = Body::Json(object.to_string().into());
+        registry.create(&at, &body, &CreateOptions::default()).await.expect("is created");
+        let uid = Meta::of(&find(registry, &target).await.expect("read").expect("is there")).uid;
+        (target, uid.as_str().into())
+    }
+
+    #[tokio::test]
+    async fn nothing_is_deleted_for_an_owner_that_the_graph_does_not_know_to_wait() {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let options = Options { clock: clock.clone(), ..Options::default() };
+        let engine = Engine::open_in_memory(options).expect("opens");
+        let config = forebay_registry::Config::default();
+        let registry = Registry::new(config, engine, clock, Random::system(), Tasks::new());
+        registry.start().await.expect("starts");
+        let (owner, owner_uid) = create(&registry, "owner", json!([])).await;
+        let reference = json!([{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": *owner_uid, "blockOwnerDeletion": true,
+        }]);
+        let (child, uid) = create(&registry, "child", reference).await;
+        let foreground = DeleteOptions {
+            propagation_policy: Some(PropagationPolicy::Foreground),
+            ..DeleteOptions::default()
+        };
+        delete(&registry, &owner, &foreground).await.expect("begins to wait");
+
+        let context = Context { kinds: Arc::new(Kinds::of(registry.catalog())), registry };
+        let judged = async |dependents| {
+            let (uid, target) = (uid.clone(), child.clone());
+            work(context.clone(), WorkItem { uid, target, task: Task::Collect(dependents) }).await
+        };
+        assert!(matches!(judged(Dependents::Unsettled).await, Attempt::Finished(Verdict::Retry(_))));
+        assert!(find(&context.registry, &child).await.expect("read").is_some(), "stays");
+        assert!(matches!(judged(Dependents::None).await, Attempt::Finished(Verdict::Done)));
+        assert!(find(&context.registry, &child).await.expect("read").is_none(), "goes");
+    }
 }

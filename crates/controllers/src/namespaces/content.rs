@@ -8,8 +8,8 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{DeleteOptions, PropagationPolicy};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
+use forebay_catalog::Target;
 use forebay_registry::Registry;
-use forebay_registry::request::Target;
 use serde_json::Value;
 
 use crate::each::each;
@@ -54,8 +54,8 @@ pub async fn delete(registry: &Registry, namespace: &str) -> Content {
     content
 }
 
-/// The namespaced resources whose objects can be deleted, each in the version that it is stored in, or in another one if
-/// that is not served.
+/// The namespaced resources whose objects can be deleted, each in the version that it is stored in, or in
+/// another one if that is not served.
 fn deletable(registry: &Registry) -> Vec<Arc<Served>> {
     let catalog = registry.catalog();
     let wanted = |served: &&Arc<Served>| {

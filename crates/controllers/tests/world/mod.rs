@@ -1,18 +1,19 @@
-//! A registry on the embedded engine in memory with controllers on it, for tests. Stopped and started again it goes on
-//! with the same store.
+//! A registry on the embedded engine in memory with controllers on it, for tests. Stopped and started again
+//! it goes on with the same store.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::sync::Arc;
 
+use forebay_api::{Answer, Body, PatchKind};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
 };
 use forebay_apimachinery::{Lease, Reason, Status};
-use forebay_backend::{Backend as _, Expect, Op, Outcome as Written, Txn};
-use forebay_controllers::{Config, Selection};
+use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse};
+use forebay_catalog::Target;
+use forebay_controllers::{ControllerConfig, Selection};
 use forebay_embedded::{Engine, Options};
-use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
 use forebay_registry::{Notice, Registry};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ impl World {
             tasks.clone(),
         );
         registry.start().await.expect("starts");
-        let config = Config {
+        let config = ControllerConfig {
             selection: Selection::parse(controllers.split(',')).expect("known"),
             root_ca: Arc::new(|_| CA.to_string()),
         };
@@ -109,7 +110,7 @@ impl World {
     pub async fn put_raw(&self, key: &str, value: &'static [u8]) {
         let op = Op::Put { value: value.into(), ttl: None };
         let done = self.engine.commit(Txn { key: key.into(), expect: Expect::Absent, op }).await;
-        assert!(matches!(done, Ok(Written::Committed(_))), "{key}: {done:?}");
+        assert!(matches!(done, Ok(TxnResponse::Committed(_))), "{key}: {done:?}");
     }
 
     /// Whether the store has a value there, whoever can read it.
@@ -119,6 +120,13 @@ impl World {
 
     pub async fn delete(&self, path: &str, policy: Option<PropagationPolicy>) {
         let options = DeleteOptions { propagation_policy: policy, ..DeleteOptions::default() };
+        let done = self.registry.delete(&self.target(path), &options).await;
+        done.map(drop).unwrap_or_else(|status| panic!("delete {path}: {}", status.message));
+    }
+
+    /// Without grace.
+    pub async fn delete_now(&self, path: &str) {
+        let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
         let done = self.registry.delete(&self.target(path), &options).await;
         done.map(drop).unwrap_or_else(|status| panic!("delete {path}: {}", status.message));
     }
@@ -165,7 +173,8 @@ impl World {
         self.until(path, |found| found.is_some()).await;
     }
 
-    /// Waits until the garbage collector has done everything that there was to do: an orphan that comes later is gone.
+    /// Waits until the garbage collector has done everything that there was to do: an orphan that comes later
+    /// is gone.
     pub async fn until_collected(&self) {
         let mut orphan = map("sentinel");
         orphan["metadata"]["ownerReferences"] =
@@ -229,11 +238,7 @@ pub fn tool(name: &str) -> Value {
 pub const CA: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
 fn object(answer: Answer) -> Value {
-    let (Outcome::Object(bytes)
-    | Outcome::Created(bytes)
-    | Outcome::Accepted(bytes)
-    | Outcome::Success(bytes)) = answer.outcome;
-    serde_json::from_slice(&bytes).expect("an answer is JSON")
+    serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
 }
 
 pub fn map(name: &str) -> Value {

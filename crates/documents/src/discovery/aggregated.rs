@@ -81,7 +81,8 @@ struct ResponseKind<'a> {
     kind: &'a str,
 }
 
-/// One of the two documents: each group with its versions and their resources, the most important group first.
+/// One of the two documents: each group with its versions and their resources, the most important group
+/// first.
 pub fn group_discovery_list(catalog: &Catalog, part: GroupsPart) -> Vec<u8> {
     let wanted = |group: &Group<'_>| group.name.is_empty() == (part == GroupsPart::Core);
     let mut groups: Vec<Group<'_>> = groups(catalog).into_iter().filter(wanted).collect();
@@ -127,7 +128,8 @@ fn resource_discovery(served: &Served) -> ResourceDiscovery<'_> {
     }
 }
 
-/// The kind of an answer. For a built-in resource its own group and version are left empty, and clients fill them in.
+/// The kind of an answer. For a built-in resource its own group and version are left empty, and clients fill
+/// them in.
 fn response_kind<'a>(served: &Served, gvk: &'a GroupVersionKind) -> ResponseKind<'a> {
     let own = (&gvk.group, &gvk.version) == (&served.gvr.group, &served.gvr.version);
     let (group, version): (&str, &str) =
@@ -141,10 +143,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::testing;
 
     fn list(part: GroupsPart) -> Value {
-        serde_json::from_slice(&group_discovery_list(&testing::catalog(), part)).expect("JSON")
+        serde_json::from_slice(&group_discovery_list(&crate::built_ins(), part)).expect("JSON")
     }
 
     fn names(list: &Value) -> Vec<&str> {
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_resource_has_kube_apiservers_members_in_order() {
-        let text = String::from_utf8(group_discovery_list(&testing::catalog(), GroupsPart::Named)).unwrap();
+        let text = String::from_utf8(group_discovery_list(&crate::built_ins(), GroupsPart::Named)).unwrap();
         let from = text.find(r#"{"resource":"deployments""#).expect("deployments");
         let to = from + text[from..].find(r#"{"resource":"replicasets""#).expect("the next one");
         expect![[r#"{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["deploy"],"categories":["all"],"subresources":[{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","patch","update"]},{"subresource":"status","responseKind":{"group":"","version":"","kind":"Deployment"},"verbs":["get","patch","update"]}]},"#]].assert_eq(&text[from..to]);

@@ -191,7 +191,8 @@ fn api_resources(served: &Served) -> impl Iterator<Item = ApiResource<'_>> {
     std::iter::once(main).chain(below)
 }
 
-/// What kube-apiserver 1.36 stores as v1beta1. The hash tells clients of a change of versions, so it is the same one here.
+/// What kube-apiserver 1.36 stores as v1beta1. The hash tells clients of a change of versions, so it is the
+/// same one here.
 const PINNED: [(&str, &str); 3] = [
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
@@ -216,7 +217,6 @@ mod tests {
 
     use super::*;
     use crate::discovery::ISSUE_GROUPS;
-    use crate::testing;
 
     fn text(bytes: Option<Vec<u8>>) -> String {
         String::from_utf8(bytes.expect("served")).expect("text")
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_resource_list_has_kube_apiservers_members_in_order() {
-        let leases = text(resource_list(&testing::catalog(), "coordination.k8s.io", "v1"));
+        let leases = text(resource_list(&crate::built_ins(), "coordination.k8s.io", "v1"));
         expect![[r#"
             {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"coordination.k8s.io/v1","resources":[{"name":"leases","singularName":"lease","namespaced":true,"kind":"Lease","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"storageVersionHash":"gqkMMb/YqFM="}]}
         "#]]
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn subresources_name_the_group_of_a_foreign_body() {
         let list: Value =
-            serde_json::from_slice(&resource_list(&testing::catalog(), "", "v1").expect("core")).unwrap();
+            serde_json::from_slice(&resource_list(&crate::built_ins(), "", "v1").expect("core")).unwrap();
         assert_eq!(list.get("apiVersion"), None);
         let find = |name: &str| {
             let resources = list["resources"].as_array().expect("list").iter();
@@ -256,14 +256,14 @@ mod tests {
             ("autoscaling", "v1", "qwQve8ut294="),
             ("autoscaling", "v2", "qwQve8ut294="),
         ] {
-            let list = text(resource_list(&testing::catalog(), group, version));
+            let list = text(resource_list(&crate::built_ins(), group, version));
             assert!(list.contains(&format!(r#""storageVersionHash":"{hash}""#)), "{list}");
         }
     }
 
     #[test]
     fn groups_are_ordered_by_priority_and_core_is_not_among_them() {
-        let list: Value = serde_json::from_slice(&group_list(&testing::catalog())).unwrap();
+        let list: Value = serde_json::from_slice(&group_list(&crate::built_ins())).unwrap();
         let names: Vec<_> =
             list["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
         expect![[r#"["apps", "events.k8s.io", "batch", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "discovery.k8s.io"]"#]]
@@ -275,7 +275,7 @@ mod tests {
         expect![[r#"
             {"kind":"APIGroup","apiVersion":"v1","name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],"preferredVersion":{"groupVersion":"batch/v1","version":"v1"}}
         "#]]
-        .assert_eq(&text(group(&testing::catalog(), "batch")));
+        .assert_eq(&text(group(&crate::built_ins(), "batch")));
     }
 
     #[test]
@@ -283,12 +283,12 @@ mod tests {
         expect![[r#"
             {"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"127.0.0.1:6443"}]}
         "#]]
-        .assert_eq(&text(Some(core_versions(&testing::catalog(), "127.0.0.1:6443"))));
+        .assert_eq(&text(Some(core_versions(&crate::built_ins(), "127.0.0.1:6443"))));
     }
 
     #[test]
     fn what_is_not_served_has_no_document() {
-        let catalog = testing::catalog();
+        let catalog = crate::built_ins();
         assert_eq!(group(&catalog, ""), None);
         assert_eq!(group(&catalog, "nope.example.com"), None);
         assert_eq!(resource_list(&catalog, "apps", "v2"), None);

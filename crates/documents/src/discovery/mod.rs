@@ -1,25 +1,26 @@
 //! What is served, told to clients: groups, versions and resources.
 //!
-//! In: a catalog. Out: the documents of `/api`, `/apis` and below as JSON, with the members in kube-apiserver's order
-//! and the newline it ends with. Never: kept here (the caller does, per catalog), nor chosen by `Accept`.
+//! In: a catalog. Out: the documents of `/api`, `/apis` and below as JSON, with the members in
+//! kube-apiserver's order and the newline it ends with. Never: kept here (the caller does, per catalog), nor
+//! chosen by `Accept`.
 //!
 //! Two generations live side by side. The older one has a document for each group and each version
-//! ([`legacy`]); the newer one has everything in two ([`aggregated`]), which is what current clients ask for first.
+//! ([`legacy`]); the newer one has everything in two ([`aggregated`]), which is what current clients ask for
+//! first.
 //!
 //! Source: apiserver v1.36.3 `endpoints/discovery`, kube-aggregator `apiserver/handler_apis.go`,
 //! apiextensions-apiserver `customresource_discovery_controller.go`.
 
 pub mod aggregated;
 pub mod legacy;
-mod order;
 mod paths;
 
 use std::sync::Arc;
 
+use forebay_apimachinery::version_order::kube_aware;
 use forebay_catalog::{Catalog, Served, SubresourceInfo};
 use serde::Serialize;
 
-pub use order::kube_aware;
 pub use paths::root_paths;
 
 /// The named groups that are served from the first version on.

@@ -1,7 +1,7 @@
 //! The list of paths at the root.
 //!
-//! In: a catalog, and the paths that are not the API's. Out: `{"paths":[...]}`, indented as kube-apiserver does
-//! for every client.
+//! In: a catalog, and the paths that are not the API's. Out: `{"paths":[...]}`, indented as kube-apiserver
+//! does for every client.
 
 use forebay_catalog::Catalog;
 use serde::Serialize;
@@ -39,11 +39,10 @@ pub fn root_paths<'a>(catalog: &Catalog, others: impl IntoIterator<Item = &'a st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
 
     #[test]
     fn the_root_lists_groups_versions_and_what_else_there_is() {
-        let text = String::from_utf8(root_paths(&testing::catalog(), ["/livez", "/api"])).unwrap();
+        let text = String::from_utf8(root_paths(&crate::built_ins(), ["/livez", "/api"])).unwrap();
         assert!(text.starts_with(
             "{\n  \"paths\": [\n    \"/api\",\n    \"/api/v1\",\n    \"/apis\",\n    \"/apis/\",\n"
         ));

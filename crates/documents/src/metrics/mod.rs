@@ -3,9 +3,11 @@
 //! In: counters of other rooms. Out: the classic text format. Never: counts by itself.
 
 pub mod caches;
+pub mod flow;
 pub mod process;
 pub mod storage;
 pub mod tasks;
 mod text;
+pub mod webhooks;
 
 pub use text::{CONTENT_TYPE, Labels, Text};

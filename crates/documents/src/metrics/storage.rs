@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay_catalog::Store;
-use forebay_catalog::asked::Operation;
+use forebay_catalog::instrumented::Operation;
 
 use super::text::Text;
 

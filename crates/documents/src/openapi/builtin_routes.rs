@@ -30,7 +30,8 @@ pub fn routes<'c>(table: &'static Table, served: &'c Served) -> Vec<Route<'c>> {
     let resource = Resource::new(table, served);
     let mut routes = resource.own_routes();
     for subresource in &served.subresources {
-        // A log comes from a kubelet as the connections do, but upstream documents it as a document that is read.
+        // A log comes from a kubelet as the connections do, but upstream documents it as a document that is
+        // read.
         routes.extend(match subresource.connect && &*subresource.name != "log" {
             true => resource.connections(subresource),
             false => resource.below(subresource),
@@ -355,5 +356,27 @@ fn returns_deleted_object(served: &Served) -> bool {
         "resource.k8s.io" => true,
         "storage.k8s.io" => served.resource() != "csistoragecapacities",
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::built_ins;
+
+    #[test]
+    fn what_a_delete_answers_is_said_as_it_is_done() {
+        let differs = |served: &&std::sync::Arc<Served>| {
+            let kind =
+                forebay_strategy::GroupKind { group: served.group(), kind: &served.gvk.kind, custom: None };
+            let can = served.verbs.contains(&"delete");
+            // A namespace's is returned, and kube-apiserver's documents do not say so.
+            let can = can && !served.is("", "namespaces");
+            can && returns_deleted_object(served) != kind.flags().returns_deleted_object
+        };
+        let catalog = built_ins();
+        let differing: Vec<_> =
+            catalog.iter().filter(differs).map(|one| one.gvr.group_resource().to_string()).collect();
+        assert_eq!(differing, [""; 0]);
     }
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use forebay_catalog::{Catalog, Served};
 use forebay_schema::builtin::{Table, TypeId, table};
 use forebay_schema::openapi::{
-    CustomKind, Dialect, Fixed, Kinds, custom_definition, custom_list_definition, definition, references,
+    CustomKind, Descriptions, Dialect, Fixed, Kinds, custom_definition, custom_list_definition, definition,
+    references,
 };
 use serde_json::Value;
 
@@ -45,6 +46,7 @@ impl Subject {
 /// The paths and definitions of one document.
 pub struct Contents<'c> {
     pub table: &'static Table,
+    descriptions: Descriptions,
     /// path -> its operations
     pub paths: BTreeMap<String, Vec<Route<'c>>>,
     /// name -> what it names
@@ -118,8 +120,14 @@ impl<'c> Contents<'c> {
                 false => builtin_routes::routes(table, served),
             });
         }
-        let mut contents =
-            Contents { table, paths: BTreeMap::new(), definitions: BTreeMap::new(), within, custom };
+        let mut contents = Contents {
+            table,
+            descriptions: Descriptions::of(table),
+            paths: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            within,
+            custom,
+        };
         for route in &routes {
             let models = route.responses.iter().map(|(_, model)| model);
             for model in models.chain(route.body.as_ref().map(|body| &body.model)) {
@@ -174,17 +182,17 @@ impl<'c> Contents<'c> {
         match what {
             Definition::BuiltIn(ty) => {
                 let within = self.within.as_ref().map(|(group, version)| (&**group, &**version));
-                definition(self.table, kinds, ty, dialect, within)
+                definition(self.table, kinds, &self.descriptions, ty, dialect, within)
             }
             Definition::Fixed(fixed) => fixed.definition(dialect),
             Definition::Custom(served) => {
                 let schema = custom::schema(served);
                 let fields = custom::selectable_fields(served);
-                custom_definition(&custom_kind(served, &fields), schema.as_ref(), dialect)
+                custom_definition(&custom_kind(served, &fields), schema.as_ref(), &self.descriptions, dialect)
             }
             Definition::CustomList(served) => {
                 let fields = custom::selectable_fields(served);
-                custom_list_definition(&custom_kind(served, &fields), dialect)
+                custom_list_definition(&custom_kind(served, &fields), &self.descriptions, dialect)
             }
         }
     }

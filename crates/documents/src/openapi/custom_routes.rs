@@ -132,7 +132,7 @@ mod tests {
     use forebay_schema::builtin::table;
 
     use super::*;
-    use crate::testing::catalog;
+    use crate::built_ins;
 
     /// Lines of method, path, operation, action, parameters that patches and writes are known by, and codes.
     fn said(served: &Served) -> Vec<String> {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_custom_resource_has_the_operations_that_apiextensions_gives_it() {
         // Any resource will do, as routes are made of its names alone.
-        let catalog = catalog();
+        let catalog = built_ins();
         let served = catalog.resource("apps", "v1", "replicasets").expect("a resource");
         let root = "/apis/apps/v1/namespaces/{namespace}/replicasets";
         let mut want = vec![

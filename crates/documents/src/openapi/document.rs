@@ -1,7 +1,7 @@
 //! Which documents there are, and how each is made.
 //!
-//! In: a catalog and a document's name. Out: the document, and a fingerprint of what it is made from, which tells
-//! whether it has to be made again. Never: kept.
+//! In: a catalog and a document's name. Out: the document, and a fingerprint of what it is made from, which
+//! tells whether it has to be made again. Never: kept.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -93,11 +93,11 @@ fn add(served: &Served, digest: &mut Sha256) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::catalog;
+    use crate::built_ins;
 
     #[test]
     fn fingerprints_are_the_same_alone_and_together() {
-        let catalog = catalog();
+        let catalog = built_ins();
         let all = fingerprints(&catalog);
         assert_eq!(
             all.keys().cloned().collect::<std::collections::BTreeSet<_>>(),

@@ -1,8 +1,8 @@
 //! The documents that are kept.
 //!
-//! In: a catalog and a document's name. Out: the document, made when it is asked for and again when what it is made
-//! from has changed. Owner of the state: whoever holds the lock, for a look-up; one document is made at a time, on a
-//! thread that may block. Never: made at start.
+//! In: a catalog and a document's name. Out: the document, made when it is asked for and again when what it
+//! is made from has changed. Owner of the state: whoever holds the lock, for a look-up; one document is made
+//! at a time, on a thread that may block. Never: made at start.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};

@@ -18,7 +18,9 @@ pub const PATCHES: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
 ];
 
 /// What a patch of a custom resource may be.
-pub const CUSTOM_PATCHES: &[&str] = &["application/json-patch+json", "application/merge-patch+json"];
+pub const CUSTOM_PATCHES: &[&str] =
+    &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];

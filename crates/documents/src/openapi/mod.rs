@@ -1,11 +1,11 @@
 //! The API in the words of OpenAPI, for clients that validate, explain or generate.
 //!
 //! In: a catalog. Out: the documents of `/openapi/v2` and `/openapi/v3`, made when they are first asked for
-//! ([`kept`]), written piece by piece and kept compressed ([`packed`]). Never: a resource that is not served, or a
-//! media type that is not.
+//! ([`kept`]), written piece by piece and kept compressed ([`packed`]). Never: a resource that is not served,
+//! or a media type that is not.
 //!
-//! A document has [`contents`]: routes ([`builtin_routes`], [`custom_routes`]) and the definitions that they need.
-//! They are written in JSON ([`json`]) or protobuf ([`proto`]).
+//! A document has [`contents`]: routes ([`builtin_routes`], [`custom_routes`]) and the definitions that they
+//! need. They are written in JSON ([`json`]) or protobuf ([`proto`]).
 
 mod builtin_routes;
 pub mod contents;

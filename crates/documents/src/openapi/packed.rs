@@ -1,7 +1,7 @@
 //! A document as it is kept: compressed, with its hash.
 //!
-//! In: plain bytes, piece by piece. Out: one gzip member and the hash of what was plain; and the plain bytes, piece by
-//! piece, for a client that does not take gzip. Never: holds a whole document in the plain.
+//! In: plain bytes, piece by piece. Out: one gzip member and the hash of what was plain; and the plain bytes,
+//! piece by piece, for a client that does not take gzip. Never: holds a whole document in the plain.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};

@@ -1,6 +1,7 @@
 //! The operations of one path, in the words of OpenAPI v3 and v2.
 //!
-//! In: the routes of a path. Out: its path item as JSON. Never: descriptions, but the few that the formats require.
+//! In: the routes of a path. Out: its path item as JSON. Never: descriptions, but the few that the formats
+//! require.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::responses::UNAUTHORIZED;
-use super::route::{Action, Model, Parameter, Place, RequestBody, Route};
+use super::route::{Action, Model, Parameter, ParameterLocation, RequestBody, Route};
 
-/// Parameters that v2 documents spell out in each operation. Clients look for them there, and not all of them follow
-/// references.
+/// Parameters that v2 documents spell out in each operation. Clients look for them there, and not all of them
+/// follow references.
 const SPELLED_OUT: [&str; 3] = ["dryRun", "fieldValidation", "name"];
 
 /// The parameters that v2 operations refer to: name -> definition.
@@ -146,9 +147,9 @@ fn own_parameters<'r>(route: &'r Route<'_>, common: &[&Parameter]) -> Vec<&'r Pa
 fn parameter(parameter: &Parameter) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("name".into(), json!(parameter.name));
-    match parameter.place {
-        Place::Query => out.insert("in".into(), json!("query")),
-        Place::Path => {
+    match parameter.location {
+        ParameterLocation::Query => out.insert("in".into(), json!("query")),
+        ParameterLocation::Path => {
             out.insert("required".into(), json!(true));
             out.insert("in".into(), json!("path"))
         }

@@ -1,6 +1,7 @@
 //! What OpenAPI says that requests are answered with: codes, as they stand in the documents.
 //!
-//! In: nothing. Out: codes and their words. Never: chooses what a request is answered with; that is `status.rs`.
+//! In: nothing. Out: codes and their words. Never: chooses what a request is answered with; that is
+//! `status.rs`.
 
 /// A request that was done, as kube-apiserver's documents know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

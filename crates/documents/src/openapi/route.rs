@@ -52,28 +52,29 @@ pub enum Model<'c> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Parameter {
     pub name: String,
-    pub place: Place,
+    pub location: ParameterLocation,
     /// `string`, `boolean` or `integer`.
     pub of_type: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ParameterLocation {
     Path,
     Query,
 }
 
 impl Parameter {
     pub fn path(name: &str) -> Parameter {
-        Parameter { name: name.to_string(), place: Place::Path, of_type: "string" }
+        Parameter { name: name.to_string(), location: ParameterLocation::Path, of_type: "string" }
     }
 
     pub fn query(name: &str, of_type: &'static str) -> Parameter {
-        Parameter { name: name.to_string(), place: Place::Query, of_type }
+        Parameter { name: name.to_string(), location: ParameterLocation::Query, of_type }
     }
 }
 
-/// The fields of an options struct as parameters of the query. Fields that are structs have no place in a query.
+/// The fields of an options struct as parameters of the query. Fields that are structs have no place in a
+/// query.
 pub fn options(table: &Table, ty: TypeId) -> Vec<Parameter> {
     let fields = table.fields(ty).iter().filter(|field| !field.name.is_empty());
     fields

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use super::contents::subjects;
 use super::document::{Name, make};
+use super::limits::KEPT_BYTES_MAX;
 use super::proto::decode::{Field, fields, find, find_all, text};
-use crate::testing::catalog;
+use crate::built_ins;
 
 /// A document in the plain.
 fn made(name: &Name) -> Vec<u8> {
-    let (mut plain, mut out) = (make(&catalog(), name).plain(), Vec::new());
+    let (mut plain, mut out) = (make(&built_ins(), name).plain(), Vec::new());
     while plain.fill(1 << 16, &mut out) {}
     out
 }
@@ -54,4 +56,28 @@ fn a_definition_in_protobuf_has_types_references_and_extensions() {
     assert_eq!(text(&extension, 1), "x-kubernetes-group-version-kind");
     let value = fields(find(&extension, 2).expect("a value"));
     assert_eq!(text(&value, 2), "[{\"group\":\"apps\",\"kind\":\"Deployment\",\"version\":\"v1\"}]\n");
+}
+
+#[test]
+fn all_documents_of_built_in_kinds_are_kept_at_once() {
+    let catalog = built_ins();
+    let names = subjects(&catalog).into_iter().map(Name::V3).chain([Name::V2Json, Name::V2Proto]);
+    let (count, bytes) =
+        names.fold((0, 0), |(count, bytes), name| (count + 1, bytes + make(&catalog, &name).gzip.len()));
+    println!("{count} documents, {bytes} bytes");
+    assert!(count > 40 && bytes < KEPT_BYTES_MAX / 4, "{count} documents, {bytes} bytes");
+}
+
+#[test]
+fn what_is_described_is_described_in_every_form() {
+    let document: Value = serde_json::from_slice(&made(&Name::V2Json)).expect("JSON");
+    let said =
+        document["definitions"]["io.k8s.api.core.v1.Pod"]["properties"]["spec"]["description"].as_str();
+    let said = said.expect("a description");
+    let bytes = made(&Name::V2Proto);
+    let pod = definition(&fields(&bytes), "io.k8s.api.core.v1.Pod");
+    let properties = fields(find(&pod, 25).expect("properties"));
+    let properties: Vec<_> = find_all(&properties, 1).into_iter().map(fields).collect();
+    let spec = properties.iter().find(|property| text(property, 1) == "spec").expect("a spec");
+    assert_eq!(text(&fields(find(spec, 2).expect("a schema")), 4), said);
 }

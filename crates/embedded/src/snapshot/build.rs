@@ -1,8 +1,9 @@
 //! A new store made of entries: put together beside its place, and moved there when it is whole.
 //!
-//! In: entries in any order, then the revision of the store. Out: a directory that [`crate::Engine::open`] takes. A process that
-//! is killed meanwhile leaves nothing in that place, and beside it a directory whose name says so: a start refuses to begin an
-//! empty store then, and the next [`Builder`] begins anew. Without syncs until the end: nobody reads it before.
+//! In: entries in any order, then the revision of the store. Out: a directory that [`crate::Engine::open`]
+//! takes. A process that is killed meanwhile leaves nothing in that place, and beside it a directory whose
+//! name says so: a start refuses to begin an empty store then, and the next [`Builder`] begins anew. Without
+//! syncs until the end: nobody reads it before.
 
 use std::fs::{self, File};
 use std::io;
@@ -86,7 +87,8 @@ impl Builder {
     /// Adds keys that are not there yet; several may share a revision.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] before any of `entries` is added; [`BuildError::Failed`], such as a full disk.
+    /// [`BuildError::TooLarge`] before any of `entries` is added; [`BuildError::Failed`], such as a full
+    /// disk.
     pub fn add(&mut self, entries: Vec<Entry>) -> Result<(), BuildError> {
         entries.iter().try_for_each(Builder::check)?;
         self.unlooked += entries.iter().map(|entry| entry.value.len()).sum::<usize>();

@@ -1,4 +1,5 @@
-//! A snapshot file, read and checked block by block. Trusts nothing that it reads; memory is that of one block.
+//! A snapshot file, read and checked block by block. Trusts nothing that it reads; memory is that of one
+//! block.
 
 use std::io::{self, Read};
 

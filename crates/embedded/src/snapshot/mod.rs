@@ -1,9 +1,9 @@
 //! Snapshots: the whole state at one revision, out of a store, into a file, and into a new store.
 //!
-//! In: a store that serves or one that nobody has open; a snapshot file. Out: entries in key order ([`State`]), the bytes
-//! of a file and back ([`Encoder`], [`Decoder`]), a new store that is there whole or not at all ([`Builder`]). History
-//! is not part of it. Memory does not depend on how much there is, but for the index of a store that is open.
-//! `docs/formats/snapshot.md` gives the bytes.
+//! In: a store that serves or one that nobody has open; a snapshot file. Out: entries in key order
+//! ([`State`]), the bytes of a file and back ([`Encoder`], [`Decoder`]), a new store that is there whole or
+//! not at all ([`Builder`]). History is not part of it. Memory does not depend on how much there is, but for
+//! the index of a store that is open. `docs/formats/snapshot.md` gives the bytes.
 
 mod build;
 mod decode;

@@ -18,8 +18,8 @@ use crate::shared::{self, Shared};
 use crate::store::Rows;
 use crate::writer::Writer;
 
-/// Every key that had a value at one revision, in key order. It has to be read while that revision is kept, five minutes
-/// at least; a store that nobody else has open keeps it for as long as this is there.
+/// Every key that had a value at one revision, in key order. It has to be read while that revision is kept,
+/// five minutes at least; a store that nobody else has open keeps it for as long as this is there.
 pub struct State {
     shared: Arc<Shared>,
     head: Head,
@@ -34,8 +34,8 @@ pub struct State {
 }
 
 impl State {
-    /// The state of the store in `dir`, which no process has open. Nothing is changed in it but what a crash had left
-    /// unfinished.
+    /// The state of the store in `dir`, which no process has open. Nothing is changed in it but what a crash
+    /// had left unfinished.
     ///
     /// # Errors
     /// [`OpenError`]; [`OpenError::Absent`] when there is none, and none is made.
@@ -67,11 +67,12 @@ impl State {
         self.keys
     }
 
-    /// The next entries, about [`SNAPSHOT_BLOCK_BYTES`] of them; none behind the last. Blocks for reads of the disk.
+    /// The next entries, about [`SNAPSHOT_BLOCK_BYTES`] of them; none behind the last. Blocks for reads of
+    /// the disk.
     ///
     /// # Errors
-    /// [`ReadError::Compacted`] when reading took longer than history is kept; [`ReadError::Failed`] names the key whose
-    /// value is damaged.
+    /// [`ReadError::Compacted`] when reading took longer than history is kept; [`ReadError::Failed`] names
+    /// the key whose value is damaged.
     pub fn page(&mut self) -> Result<Vec<Entry>, ReadError> {
         let (mut page, mut bytes) = (Vec::new(), 0);
         while bytes < SNAPSHOT_BLOCK_BYTES {

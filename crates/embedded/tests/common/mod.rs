@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Expect, Feed, FeedStep, Op, Outcome, Txn};
+use forebay_backend::{Expect, Feed, FeedStep, Op, Txn, TxnResponse};
 use forebay_embedded::Options;
 use forebay_rt::Clock;
 
@@ -46,11 +46,11 @@ pub fn del(name: &str, expect: Expect) -> Txn {
     Txn { key: key(name), expect, op: Op::Delete }
 }
 
-pub fn show(outcome: &Outcome) -> String {
+pub fn show(outcome: &TxnResponse) -> String {
     match outcome {
-        Outcome::Committed(revision) => format!("committed {revision}"),
-        Outcome::Conflict(None) => "conflict -".to_string(),
-        Outcome::Conflict(Some(there)) => {
+        TxnResponse::Committed(revision) => format!("committed {revision}"),
+        TxnResponse::Conflict(None) => "conflict -".to_string(),
+        TxnResponse::Conflict(Some(there)) => {
             format!("conflict {}@{}", String::from_utf8_lossy(&there.value), there.revision)
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{Backend, Change, Expect, Feed, FeedStep, Op, Outcome, Range, Txn, TxnError};
+use forebay_backend::{Backend, Change, Expect, Feed, FeedStep, Op, Range, Txn, TxnError, TxnResponse};
 use forebay_embedded::faults::{Crash, Faults, Machine};
 use forebay_embedded::{Engine, Stepper};
 use forebay_rt::{Clock, ManualClock, Random};
@@ -173,11 +173,11 @@ impl World {
             self.history[before..].iter().filter(|change| change.value.is_none()).count() as u64;
         for (txn, reply) in asked {
             match reply.await.expect("no panic") {
-                Ok(Outcome::Committed(revision)) => {
+                Ok(TxnResponse::Committed(revision)) => {
                     self.seen.expired -= u64::from(matches!(txn.op, Op::Delete));
                     self.was_committed(&txn, revision);
                 }
-                Ok(Outcome::Conflict(there)) => {
+                Ok(TxnResponse::Conflict(there)) => {
                     self.seen.conflicts += 1;
                     let (key, history) = (&txn.key, &self.history);
                     let ever = there.iter().all(|there| {
@@ -208,7 +208,8 @@ impl World {
         assert_eq!(before, expected, "seed {}: {txn:?}", self.seed);
     }
 
-    /// Takes what the feed has into the model. What several changes share a revision, or nobody asked for, has expired.
+    /// Takes what the feed has into the model. What several changes share a revision, or nobody asked for,
+    /// has expired.
     async fn follow(&mut self) {
         if self.feed.is_none() {
             let last = Revision::from_log(self.last());

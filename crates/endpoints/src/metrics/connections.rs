@@ -1,6 +1,6 @@
 //! Connections: who is there, and why others went.
 
-use forebay_transport::ConnectionCounts;
+use forebay_transport::{ConnectionCounts, GoesFor};
 
 use forebay_documents::metrics::Text;
 
@@ -17,7 +17,11 @@ pub fn write(text: &mut Text, counts: &ConnectionCounts) {
         "counter",
         "Connections that were ended: strangers gave way, nothing was asked on them, or nothing read.",
     );
-    for (why, count) in [("gave_way", &counts.gave_way), ("idle", &counts.idle), ("unread", &counts.unread)] {
+    for (why, count) in [
+        ("gave_way", &counts.gave_way),
+        ("idle", counts.told_to_go(GoesFor::Idle)),
+        ("unread", &counts.unread),
+    ] {
         text.value(name, &[("reason", why)], count.get());
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers that only grow, by label.
 //!
-//! In: what happened. Out: series to write out. Every family has a limit of series; what comes beyond it is counted
-//! under the family's `other`.
+//! In: what happened. Out: series to write out. Every family has a limit of series; what comes beyond it is
+//! counted under the family's `other`.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -8,6 +8,7 @@ use crate::event_blocks::EventBlocks;
 use crate::memory::{Level, Memory};
 use crate::room::Totals;
 use crate::rooms::Rooms;
+use crate::shared_lists::SharedLists;
 use forebay_documents::metrics::Text;
 
 /// Name, kind, help, and what to read of a room.
@@ -34,7 +35,8 @@ pub fn write(
     text: &mut Text,
     memory: &Memory,
     rooms: &Rooms,
-    (stalled_readers, blocks): (&StalledReaders, &EventBlocks),
+    stalled_readers: &StalledReaders,
+    (blocks, lists): (&EventBlocks, &SharedLists),
 ) {
     let told = stalled_readers.totals();
     let help = "Lists, watches and long answers that are being read.";
@@ -52,6 +54,15 @@ pub fn write(
     }
     let help = "Bytes of blocks as events, deflated, which watch-lists in gzip share while there are any.";
     text.single("forebay_event_block_bytes", "gauge", help, blocks.bytes());
+    let lists = lists.totals();
+    let help = "Bytes that are kept of what was made of lists, for who asks for the same.";
+    text.single("forebay_shared_list_bytes", "gauge", help, lists.bytes);
+    let name = "forebay_shared_list_pieces_total";
+    let help = "Pieces of lists that were sent: made for their reader, or shared, as another had them made.";
+    text.family(name, "counter", help);
+    for (how, count) in [("made", lists.made), ("shared", lists.shared)] {
+        text.value(name, &[("how", how)], count);
+    }
     let rooms = rooms.totals();
     for (name, kind, help, read) in ROOMS {
         text.family(name, kind, help);

@@ -1,12 +1,13 @@
 //! `/metrics`, in kube-apiserver's own names for what exists here too.
 //!
-//! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format. Every label
-//! has a bounded set of values.
+//! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format.
+//! Every label has a bounded set of values.
 
 mod connections;
 mod family;
 mod flight;
 mod memory;
+mod neighbours;
 mod request;
 mod watch;
 
@@ -15,16 +16,21 @@ use std::sync::{Arc, PoisonError};
 
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
-use forebay_documents::metrics::{Text, caches, process, storage, tasks};
+use forebay_documents::metrics::{Text, caches, flow, process, storage, tasks, webhooks};
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
+use forebay_usage::Usage;
+use forebay_webhooks::WebhookMetrics;
 
 use crate::event_blocks::EventBlocks;
+use crate::flow_control::FlowControl;
 use crate::identity::IdentityCounts;
 use crate::inflight::{Inflight, RequestKind};
 use crate::memory::Memory;
+use crate::neighbourhood::Neighbourhood;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
+use crate::shared_lists::SharedLists;
 use family::Family;
 use flight::Flight;
 use request::RequestSeries;
@@ -43,10 +49,11 @@ pub struct Metrics {
     watches: Flight,
     identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
+    webhooks: Arc<WebhookMetrics>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock, identity: Arc<IdentityCounts>) -> Metrics {
+    pub fn new(clock: Clock, identity: Arc<IdentityCounts>, webhooks: Arc<WebhookMetrics>) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -59,23 +66,30 @@ impl Metrics {
             watches: Flight::default(),
             identity,
             connections: Arc::default(),
+            webhooks,
         }
     }
 
     /// Counts the events of one watch of `served`.
-    pub fn watch_events(&self, served: &Served, info: &RequestInfo) -> WatchEvents {
+    pub fn watch_events(
+        &self,
+        served: &Served,
+        info: &RequestInfo,
+        usage: Option<Arc<Usage>>,
+    ) -> WatchEvents {
         let gvr = &served.gvr;
         let sizes = (gvr.group.clone(), gvr.resource.clone(), gvr.version.clone());
         let lists = (gvr.group.clone(), gvr.resource.clone(), request::scope(info), gvr.version.clone());
-        WatchEvents::new(self.watch_events.of(&sizes), self.watch_lists.of(&lists), self.clock.clone())
+        WatchEvents::new(self.watch_events.of(&sizes), self.watch_lists.of(&lists), self.clock.clone(), usage)
     }
 
     /// The whole text.
     pub fn render(
         &self,
         catalog: &Catalog,
-        inflight: &Inflight,
-        (memory, rooms, stalled_readers, blocks): (&Memory, &Rooms, &StalledReaders, &EventBlocks),
+        (inflight, flow_control, neighbourhood): (&Inflight, Option<&FlowControl>, Option<&Neighbourhood>),
+        (memory, rooms, stalled_readers): (&Memory, &Rooms, &StalledReaders),
+        shared: (&EventBlocks, &SharedLists),
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -85,6 +99,8 @@ impl Metrics {
         for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
+        webhooks::write(&mut text, &self.webhooks.counted());
+        flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";
         text.single("apiserver_tls_handshake_errors_total", "counter", help, counts.handshake_errors.get());
@@ -94,8 +110,9 @@ impl Metrics {
         text.single("forebay_connections_refused_total", "counter", help, counts.refused.get());
         self.identity(&mut text);
         connections::write(&mut text, counts);
+        neighbours::write(&mut text, neighbourhood, counts);
         self.flights(&mut text);
-        memory::write(&mut text, memory, rooms, (stalled_readers, blocks));
+        memory::write(&mut text, memory, rooms, stalled_readers, shared);
         let mut stores = catalog.stores();
         stores.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
         caches::write(&mut text, &stores);
@@ -240,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_when_its_answer_is_over() {
-        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default()));
+        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default()));
         let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
         let labels = RequestLabels::new(&Method::GET, &info, None, false);
         let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);

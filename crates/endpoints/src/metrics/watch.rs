@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_catalog::histogram::{Bounds, Histogram};
 use forebay_rt::{Clock, Instant};
+use forebay_usage::Usage;
 
 /// Group, resource and version.
 pub type WatchLabels = (Arc<str>, Arc<str>, Arc<str>);
@@ -18,12 +19,19 @@ pub struct WatchEvents {
     list_seconds: Arc<Histogram>,
     clock: Clock,
     started: Instant,
+    usage: Option<Arc<Usage>>,
 }
 
 impl WatchEvents {
-    pub fn new(sizes: Arc<Histogram>, list_seconds: Arc<Histogram>, clock: Clock) -> WatchEvents {
+    /// - `usage`: whom they are put down to.
+    pub fn new(
+        sizes: Arc<Histogram>,
+        list_seconds: Arc<Histogram>,
+        clock: Clock,
+        usage: Option<Arc<Usage>>,
+    ) -> WatchEvents {
         let started = clock.now();
-        WatchEvents { sizes, list_seconds, clock, started }
+        WatchEvents { sizes, list_seconds, clock, started, usage }
     }
 
     /// The initial state that a watch-list asked for is sent.
@@ -31,11 +39,18 @@ impl WatchEvents {
         self.list_seconds.observe(self.clock.now().duration_since(self.started).as_secs_f64());
     }
 
+    /// Whom it is put down to.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_deref()
+    }
+
     /// Counts what is sent.
     ///
     /// - `sizes`: bytes of each event.
     pub fn count(&self, sizes: impl IntoIterator<Item = u32>) {
-        self.sizes.observe_all(sizes.into_iter().map(f64::from));
+        let mut events = 0;
+        self.sizes.observe_all(sizes.into_iter().inspect(|_| events += 1).map(f64::from));
+        self.usage.iter().for_each(|usage| usage.made(events));
     }
 }
 

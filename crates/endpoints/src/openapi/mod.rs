@@ -1,7 +1,8 @@
 //! `/openapi` over HTTP.
 //!
-//! In: a path below `/openapi`, headers and query. Out: a document in the form that the client takes, 304 when it has
-//! it, 301 when it asks for one that is no more. Never: YAML, or protobuf of v3, which no client of ours asks for.
+//! In: a path below `/openapi`, headers and query. Out: a document in the form that the client takes, 304
+//! when it has it, 301 when it asks for one that is no more. Never: YAML, or protobuf of v3, which no client
+//! of ours asks for.
 
 #[cfg(test)]
 mod tests;

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use super::{Name, OpenApi, PLAIN_BYTES, Subject, answer};
 use crate::answer::HttpResponse;
 use crate::rooms::Rooms;
-use testing::catalog;
 
-/// The catalog that the documents' own tests have.
-#[path = "../../../documents/src/testing.rs"]
-mod testing;
+/// The built-in resources.
+fn catalog() -> Catalog {
+    forebay_catalog::table::without_stores(forebay_strategy::convert::of)
+}
 
 struct Server {
     openapi: OpenApi,

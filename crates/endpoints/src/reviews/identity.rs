@@ -7,6 +7,8 @@
 use forebay_apimachinery::{Caller, Status};
 use serde_json::{Value, json};
 
+use forebay_reads::rfc3339;
+
 use super::texts::texts;
 use crate::handler::{Handler, Head};
 use crate::status::Failure;
@@ -14,7 +16,7 @@ use crate::status::Failure;
 /// Who asks, as the server sees it.
 pub fn self_subject(handler: &Handler, head: &Head) -> Value {
     json!({
-        "metadata": { "creationTimestamp": handler.registry.now_rfc3339() },
+        "metadata": { "creationTimestamp": rfc3339(handler.timestamp()) },
         "status": { "userInfo": user_info(&head.asker.caller()) },
     })
 }

@@ -1,16 +1,20 @@
 //! What is answered and not stored: who one is, what somebody may do, tokens.
 //!
-//! In: the object of a POST to one of these resources. Out: the object with its status. Asks the same authenticator and the same
-//! authorizer that every request is judged by, so that an answer here is what a request would have met.
+//! In: the object of a POST to one of these resources. Out: the object with its status. Asks the same
+//! authenticator and the same authorizer that every request is judged by, so that an answer here is what a
+//! request would have met.
 
 mod access;
 mod identity;
 mod texts;
 mod token_request;
 
-use forebay_api::{Answer, Outcome};
-use forebay_registry::Incoming;
-use forebay_registry::request::Target;
+use bytes::Bytes;
+use forebay_api::{Answer, Outcome, ReviewRequest};
+use forebay_apimachinery::{GroupVersionKind, Status};
+use forebay_catalog::Target;
+use forebay_schema::builtin::{codec, table};
+use serde_json::Value;
 
 use crate::handler::{Handler, Head};
 use crate::status::Failure;
@@ -51,7 +55,7 @@ pub async fn answer(
     head: &Head,
     target: &Target,
     review: Review,
-    incoming: Incoming,
+    incoming: ReviewRequest,
 ) -> Result<Answer, Failure> {
     if review == Review::TokenRequest {
         return token_request::answer(handler, target, incoming).await;
@@ -59,12 +63,25 @@ pub async fn answer(
     let mut object = match review {
         Review::SelfSubject => identity::self_subject(handler, head),
         Review::Token => identity::token(handler, incoming.value).await?,
-        Review::Access => access::subject(handler, head, incoming.value).await,
+        Review::Access => access::subject(handler, head, incoming.value, &incoming.evaluation_error).await,
         Review::SelfSubjectRules | Review::TokenRequest => access::rules(handler, head, &incoming.value)?,
     };
     let gvk = &target.served.gvk;
     object["kind"] = (&*gvk.kind).into();
     object["apiVersion"] = gvk.api_version().to_string().into();
-    let json = handler.registry.review_json(gvk, &object)?;
+    let json = json(gvk, &object)?;
     Ok(Answer { outcome: Outcome::Created(json), warnings: incoming.warnings })
+}
+
+/// The JSON of an object that is answered.
+///
+/// # Errors
+/// A value that does not fit its kind.
+fn json(gvk: &GroupVersionKind, review: &Value) -> Result<Bytes, Status> {
+    let kind = table().kind(&gvk.group, &gvk.version, &gvk.kind);
+    let kind = kind.ok_or_else(|| Status::internal(format!("no kind {:?} is registered", gvk.kind)))?;
+    let mut out = Vec::with_capacity(512);
+    codec::write_json(kind.ty, review, &mut out).map_err(Status::internal)?;
+    out.push(b'\n');
+    Ok(Bytes::from(out))
 }

@@ -4,14 +4,13 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/serviceaccount/storage/token.go`.
 
-use forebay_api::{Answer, Outcome};
+use forebay_api::{Answer, Api, Outcome, ReviewRequest};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
 use forebay_auth::tokens::{Grant, Reference};
-use forebay_registry::Incoming;
-use forebay_registry::Registry;
-use forebay_registry::request::Target;
+use forebay_catalog::Target;
+use forebay_reads::rfc3339;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +19,7 @@ use super::texts::texts;
 use crate::config::PodTokens;
 use crate::handler::Handler;
 use crate::status::Failure;
+use crate::tokens::read;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -27,7 +27,8 @@ const KIND: &str = "TokenRequest";
 const EXPIRATION_DEFAULT_SECONDS: i64 = 3600;
 const EXPIRATION_MIN_SECONDS: i64 = 600;
 const EXPIRATION_MAX_SECONDS: i64 = 1 << 32;
-/// What the volume asks for that every pod gets: recognized by its odd value, it lives for a year where that is allowed.
+/// What the volume asks for that every pod gets: recognized by its odd value, it lives for a year where that
+/// is allowed.
 pub const POD_EXPIRATION_SECONDS: i64 = 3607;
 const POD_EXPIRATION_EXTENDED_SECONDS: i64 = 365 * 24 * 3600;
 
@@ -66,18 +67,18 @@ struct BoundTo {
 ///
 /// # Errors
 /// 400, 404, 409 and 422 in kube-apiserver's words.
-pub async fn answer(handler: &Handler, target: &Target, incoming: Incoming) -> Result<Answer, Failure> {
-    let registry = &handler.registry;
+pub async fn answer(handler: &Handler, target: &Target, incoming: ReviewRequest) -> Result<Answer, Failure> {
+    let api = &*handler.api;
     let (mut request, mut warnings) = (incoming.value, incoming.warnings);
     let (namespace, name) = (target.namespace(), target.name());
     check_name(&request, name)?;
-    let account: Found = registry.read("serviceaccounts", namespace, name).await?;
+    let account: Found = read(api, "serviceaccounts", namespace, name).await?;
     let account = account.reference();
     check_uid(&request, &account)?;
-    let now = registry.timestamp();
+    let now = handler.timestamp();
     fill_in(&mut request, &account, handler.accounts.config().api_audiences.as_slice(), now);
     validate(&request)?;
-    let bound = bound_to(registry, &request["spec"]["boundObjectRef"], namespace, name).await?;
+    let bound = bound_to(api, &request["spec"]["boundObjectRef"], namespace, name).await?;
     let mut seconds = asked_seconds(&request);
     let max = handler.accounts.config().max_expiration.map(|max| max.as_secs() as i64);
     if let Some(max) = max.filter(|max| seconds > *max) {
@@ -105,7 +106,7 @@ pub async fn answer(handler: &Handler, target: &Target, incoming: Incoming) -> R
     let token = token.map_err(|error| Status::internal(format!("failed to generate token: {error}")))?;
     let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
     request["status"] = json!({ "token": token, "expirationTimestamp": rfc3339(expires) });
-    let json = registry.review_json(&GroupVersionKind::new(GROUP, "v1", KIND), &request)?;
+    let json = super::json(&GroupVersionKind::new(GROUP, "v1", KIND), &request)?;
     Ok(Answer { outcome: Outcome::Created(json), warnings })
 }
 
@@ -175,7 +176,7 @@ fn invalid(field: &str, bad: &str, detail: &str) -> Cause {
 
 /// The objects that a reference makes the token depend on, if there is one.
 async fn bound_to(
-    registry: &Registry,
+    api: &dyn Api,
     reference: &Value,
     namespace: &str,
     account: &str,
@@ -187,19 +188,19 @@ async fn bound_to(
     let mut bound = BoundTo::default();
     let to = match (group, kind) {
         ("", "Pod") => {
-            let pod: Found = registry.read("pods", namespace, name).await?;
+            let pod: Found = read(api, "pods", namespace, name).await?;
             if pod.spec.service_account_name != account {
                 return Err(Status::bad_request(format!(
                     "cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
                     go_quote(account)
                 )));
             }
-            bound.node = node_of(registry, &pod.spec.node_name).await?;
+            bound.node = node_of(api, &pod.spec.node_name).await?;
             bound.pod.insert(pod.reference())
         }
-        ("", "Node") => bound.node.insert(registry.read::<Found>("nodes", "", name).await?.reference()),
+        ("", "Node") => bound.node.insert(read::<Found>(api, "nodes", "", name).await?.reference()),
         ("", "Secret") => {
-            bound.secret.insert(registry.read::<Found>("secrets", namespace, name).await?.reference())
+            bound.secret.insert(read::<Found>(api, "secrets", namespace, name).await?.reference())
         }
         _ => {
             return Err(Status::bad_request(format!(
@@ -218,11 +219,11 @@ async fn bound_to(
 }
 
 /// The node that a pod runs on; by its name alone when there is no such object.
-async fn node_of(registry: &Registry, name: &str) -> Result<Option<Reference>, Status> {
+async fn node_of(api: &dyn Api, name: &str) -> Result<Option<Reference>, Status> {
     if name.is_empty() {
         return Ok(None);
     }
-    match registry.read::<Found>("nodes", "", name).await {
+    match read::<Found>(api, "nodes", "", name).await {
         Ok(node) => Ok(Some(node.reference())),
         Err(status) if status.reason == Reason::NotFound => {
             Ok(Some(Reference { name: name.to_string(), uid: String::new() }))
@@ -238,8 +239,4 @@ fn is_extended(handler: &Handler, bound: &BoundTo, seconds: i64, audiences: &[St
         && bound.pod.is_some()
         && seconds == POD_EXPIRATION_SECONDS
         && audiences.iter().all(|audience| config.api_audiences.contains(audience))
-}
-
-fn rfc3339(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

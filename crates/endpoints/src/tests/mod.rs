@@ -1,3 +1,9 @@
-//! Tests of the whole edge, over real sockets.
+//! Tests of the whole edge, over real sockets: [`server::Server`] is one that is asked.
 
+mod elsewhere;
+mod flows;
 mod hostile;
+mod server;
+mod shared_lists;
+mod spread;
+pub(crate) mod turns;

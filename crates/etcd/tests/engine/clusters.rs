@@ -1,8 +1,9 @@
-//! When another cluster answers than before: a backup that was restored as one of its own, or endpoints of two.
+//! When another cluster answers than before: a backup that was restored as one of its own, or endpoints of
+//! two.
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{Backend, Expect, FeedError, ReadError};
-use forebay_clients::etcd::{Cluster, Identity, Security};
+use forebay_clients::etcd::{Cluster, ClusterToken, Security};
 use forebay_clients::needs;
 use forebay_etcd::{Etcd, TlsFiles, limits};
 use forebay_rt::Clock;
@@ -29,13 +30,14 @@ async fn a_backup_that_is_another_cluster_ends_each_feed_once_and_is_followed_th
     let mut followed = store.feed("/a/", base).await.expect("kept");
     let mut quiet = store.feed("/b/", last).await.expect("kept");
     assert_eq!(told(&mut followed, base, last).await, "/a/1=x@1 /a/2=x@2 /a/3=lost@3");
-    // One whose reader has left without a word, one whose state alone was read, and one whose state is half read.
+    // One whose reader has left without a word, one whose state alone was read, and one whose state is half
+    // read.
     drop(store.feed("/left/", last).await.expect("kept"));
     store.pages(range("/read/", 9, Some(last))).next(9).await.expect("kept");
     let mut half = store.pages(range("/a/", 1, Some(backed_up)));
     assert!(half.next(1).await.expect("kept").more);
 
-    cluster.restore(None, Identity::New).expect("restored");
+    cluster.restore(None, ClusterToken::New).expect("restored");
     store.reach(WAIT).await.expect("the other one answers");
     assert_eq!(store.barrier().await.expect("open"), backed_up);
     for feed in [&mut followed, &mut quiet] {

@@ -1,5 +1,5 @@
-//! The contract of a store, on a real etcd. What `embedded` is held against on a clock of the test's own is held against
-//! here on etcd's.
+//! The contract of a store, on a real etcd. What `embedded` is held against on a clock of the test's own is
+//! held against here on etcd's.
 
 mod clusters;
 mod compaction;
@@ -12,11 +12,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, Expect, Feed, FeedError, FeedStep, Op, Outcome, Range, ReadError, Txn, TxnError,
+    Backend, Expect, Feed, FeedError, FeedStep, Op, Range, ReadError, Txn, TxnError, TxnResponse,
 };
 use forebay_clients::etcd::{Cluster, Security, Series};
 use forebay_clients::needs;
-use forebay_etcd::{Etcd, Options, TlsFiles, Verbatim, limits};
+use forebay_etcd::{Etcd, StorageConfig, TlsFiles, Verbatim, limits};
 use forebay_rt::{Clock, Tasks};
 
 const WAIT: Duration = Duration::from_secs(120);
@@ -45,7 +45,7 @@ fn open_at(urls: &[String], tls: TlsFiles, compact_every: Option<Duration>) -> A
     let endpoints = urls.iter().map(|url| url.parse().expect("a URL")).collect();
     let (clock, tasks) = (Clock::system(), Tasks::new());
     let (codec, prefix) = (Arc::new(Verbatim), "/registry".to_string());
-    Etcd::open(Options { endpoints, tls, codec, prefix, compact_every, clock, tasks }).expect("valid")
+    Etcd::open(StorageConfig { endpoints, tls, codec, prefix, compact_every, clock, tasks }).expect("valid")
 }
 
 fn key(text: &str) -> Key {
@@ -67,7 +67,7 @@ fn del(name: &str, expect: Expect) -> Txn {
 
 async fn committed(store: &Etcd, txn: Txn) -> Revision {
     match store.commit(txn).await.expect("works") {
-        Outcome::Committed(revision) => revision,
+        TxnResponse::Committed(revision) => revision,
         conflict => panic!("{conflict:?}"),
     }
 }
@@ -84,11 +84,11 @@ async fn on_every_etcd<F: Future<Output = ()> + Send + 'static>(test: fn(Series)
 }
 
 /// Revisions are told as how far they are from the first of the test.
-fn show(outcome: &Outcome, base: Revision) -> String {
+fn show(outcome: &TxnResponse, base: Revision) -> String {
     match outcome {
-        Outcome::Committed(revision) => format!("committed {}", revision.get() - base.get()),
-        Outcome::Conflict(None) => "conflict -".to_string(),
-        Outcome::Conflict(Some(there)) => {
+        TxnResponse::Committed(revision) => format!("committed {}", revision.get() - base.get()),
+        TxnResponse::Conflict(None) => "conflict -".to_string(),
+        TxnResponse::Conflict(Some(there)) => {
             let value = String::from_utf8_lossy(&there.value);
             format!("conflict {value}@{}", there.revision.get() - base.get())
         }
@@ -176,7 +176,8 @@ async fn keeps_the_contract(series: Series) {
     let refused = stranger.reach(WAIT * 1_000).await.expect_err("nobody is let in without a certificate");
     let why = refused.to_string();
     assert!(why.starts_with("etcd does not let us in: https://") && why.contains("Certificate"), "{why}");
-    // Of one that is running already nothing is lost by that: another member, or this one later, may let it in.
+    // Of one that is running already nothing is lost by that: another member, or this one later, may let it
+    // in.
     let read = stranger.get(&key("/a/x")).await;
     assert!(matches!(read, Err(ReadError::Unanswered { .. })), "{read:?}");
     let written = stranger.commit(put("/a/x", Expect::Absent, "1")).await;
@@ -403,9 +404,9 @@ async fn insist(store: &Etcd, n: u64) {
     let until = Clock::system().now() + 2 * WAIT;
     loop {
         match store.commit(put(&format!("/k/{n:03}"), Expect::Absent, &value)).await {
-            Ok(Outcome::Committed(_)) => return,
+            Ok(TxnResponse::Committed(_)) => return,
             // The one that was not answered was carried out.
-            Ok(Outcome::Conflict(Some(there))) => return assert_eq!(there.value, value.as_bytes()),
+            Ok(TxnResponse::Conflict(Some(there))) => return assert_eq!(there.value, value.as_bytes()),
             Err(TxnError::Unanswered { .. } | TxnError::Busy) if Clock::system().now() < until => {}
             other => panic!("/k/{n}: {other:?}"),
         }

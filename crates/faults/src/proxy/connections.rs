@@ -1,7 +1,8 @@
 //! The connections of a proxy: accepting them or not, TLS, HTTP/1.1 and HTTP/2, and their ends.
 //!
-//! In: a port, orders. Out: requests for [`answer`]. Owner of a task for the port and of one for each connection; they end when the
-//! proxy is dropped. Never: a connection that goes on after a fault that ends connections.
+//! In: a port, orders. Out: requests for [`answer`]. Owner of a task for the port and of one for each
+//! connection; they end when the proxy is dropped. Never: a connection that goes on after a fault that ends
+//! connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::effects::{OfConnection, OfNew};
-use super::service::{Answer, answer};
+use super::service::answer;
 use super::state::{Order, State};
 use super::upstream::Upstream;
 use crate::fault::Fault;
@@ -38,7 +39,8 @@ pub struct Shared {
     pub tls: Arc<ServerConfig>,
 }
 
-/// Accepts connections at `port` for as long as the proxy lives, except while a fault says that nobody listens.
+/// Accepts connections at `port` for as long as the proxy lives, except while a fault says that nobody
+/// listens.
 ///
 /// - `first`: listens there already.
 pub async fn accept(shared: Shared, port: u16, first: TcpListener) {
@@ -52,8 +54,8 @@ pub async fn accept(shared: Shared, port: u16, first: TcpListener) {
         if order.now().is_some_and(Fault::closes_the_port) {
             listening = None;
         } else if listening.is_none() {
-            // The port is below those that the kernel hands out, so that nobody takes it meanwhile; its old connections do
-            // not hinder.
+            // The port is below those that the kernel hands out, so that nobody takes it meanwhile; its old
+            // connections do not hinder.
             listening = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.ok();
         }
         let Some(listener) = &listening else {
@@ -135,7 +137,7 @@ impl Connection {
         let Shared { state, upstream, .. } = self.shared.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let answering = answer(state.clone(), upstream.clone(), request);
-            async move { Ok::<Answer, std::convert::Infallible>(answering.await) }
+            async move { Ok::<_, std::convert::Infallible>(answering.await) }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http2().max_concurrent_streams(STREAMS_MAX);

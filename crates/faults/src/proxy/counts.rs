@@ -1,15 +1,15 @@
 //! What was asked of a proxy.
 //!
-//! In: each request, when it comes, whatever is answered. Out: sums, and who asked for what. Never: what never came, because there
-//! was no connection.
+//! In: each request, when it comes, whatever is answered. Out: sums, and who asked for what. Never: what
+//! never came, because there was no connection.
 
 use std::collections::BTreeMap;
 
-use super::asked::{Asked, Kind};
+use super::asked::{RequestInfo, RequestKind};
 
 /// Sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RequestCounts {
     /// Lists, each counted once however many pages it has.
     pub lists: u64,
     /// Watches that begin with the whole state.
@@ -27,18 +27,18 @@ pub struct Tally {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     // (interest, User-Agent) -> what was asked; as many as the clients of a run have.
-    pub by: BTreeMap<(String, String), Tally>,
+    pub by: BTreeMap<(String, String), RequestCounts>,
 }
 
-impl Tally {
+impl RequestCounts {
     /// All that asks for the whole state.
     pub fn whole(&self) -> u64 {
         self.lists + self.watch_lists
     }
 
     /// What came after `before`.
-    pub fn since(&self, before: &Tally) -> Tally {
-        Tally {
+    pub fn since(&self, before: &RequestCounts) -> RequestCounts {
+        RequestCounts {
             lists: self.lists - before.lists,
             watch_lists: self.watch_lists - before.watch_lists,
             watches: self.watches - before.watches,
@@ -48,26 +48,26 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, kind: Kind) {
+    fn add(&mut self, kind: RequestKind) {
         *match kind {
-            Kind::List => &mut self.lists,
-            Kind::WatchList => &mut self.watch_lists,
-            Kind::Watch => &mut self.watches,
-            Kind::Probe => &mut self.probes,
-            Kind::Page => &mut self.pages,
-            Kind::Other => &mut self.others,
+            RequestKind::List => &mut self.lists,
+            RequestKind::WatchList => &mut self.watch_lists,
+            RequestKind::Watch => &mut self.watches,
+            RequestKind::Probe => &mut self.probes,
+            RequestKind::Page => &mut self.pages,
+            RequestKind::Other => &mut self.others,
         } += 1;
     }
 }
 
 impl Counts {
-    pub fn add(&mut self, asked: &Asked, user_agent: &str) {
+    pub fn add(&mut self, asked: &RequestInfo, user_agent: &str) {
         self.by.entry((asked.interest.clone(), user_agent.to_owned())).or_default().add(asked.kind);
     }
 
     /// All together.
-    pub fn tally(&self) -> Tally {
-        self.by.values().fold(Tally::default(), |sum, each| Tally {
+    pub fn tally(&self) -> RequestCounts {
+        self.by.values().fold(RequestCounts::default(), |sum, each| RequestCounts {
             lists: sum.lists + each.lists,
             watch_lists: sum.watch_lists + each.watch_lists,
             watches: sum.watches + each.watches,
@@ -94,11 +94,11 @@ mod tests {
             ("/api/v1/pods?watch=1&resourceVersion=5", "a"),
             ("/api/v1/pods?watch=1&sendInitialEvents=true", "b"),
         ] {
-            counts.add(&Asked::of(&Method::GET, &uri.parse().unwrap()), who);
+            counts.add(&RequestInfo::of(&Method::GET, &uri.parse().unwrap()), who);
         }
         let (of_a, of_b) = (
-            Tally { lists: 1, probes: 1, pages: 1, watches: 1, ..Tally::default() },
-            Tally { watch_lists: 1, ..Tally::default() },
+            RequestCounts { lists: 1, probes: 1, pages: 1, watches: 1, ..RequestCounts::default() },
+            RequestCounts { watch_lists: 1, ..RequestCounts::default() },
         );
         let key = |who: &str| ("/api/v1/pods".to_owned(), who.to_owned());
         assert_eq!(counts.by, BTreeMap::from([(key("a"), of_a), (key("b"), of_b)]));

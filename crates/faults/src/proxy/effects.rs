@@ -1,11 +1,12 @@
-//! What a fault does: to an open connection, to a new one, to an open watch, and to a request. Pure, and the only place that says.
+//! What a fault does: to an open connection, to a new one, to an open watch, and to a request. Pure, and the
+//! only place that says.
 //!
 //! In: a fault. Out: what to do. Never: does it.
 
 use bytes::Bytes;
 
-use super::asked::{Asked, Kind};
-use super::frames::{Form, Said};
+use super::asked::{RequestInfo, RequestKind};
+use super::frames::{ErrorStatus, Serialization};
 use crate::fault::Fault;
 
 /// What becomes of a connection that is open when the fault begins.
@@ -55,31 +56,33 @@ pub enum OfWatch {
 pub enum OfRequest {
     Forwarded,
     /// A Status.
-    Refused(Said),
+    Refused(ErrorStatus),
     /// What a gateway says that knows no Status.
     Gateway(u16),
     /// A success without a single event.
     Empty,
-    /// Refused with [`EXPIRED`] if it goes on from no later than its informer did first; see [`super::state`].
+    /// Refused with [`EXPIRED`] if it goes on from no later than its informer did first; see
+    /// [`super::state`].
     IfNotExpired,
     /// Without bookmarks.
     ForwardedWithoutBookmarks,
 }
 
 /// History is gone.
-pub const EXPIRED: Said =
-    said(410, "Expired", "The resourceVersion for the provided watch is too old.", None, None);
-const TOO_MANY: Said = said(429, "TooManyRequests", "too many requests, please try again later", None, None);
-const NO_LEADER: Said = said(500, "InternalError", "etcdserver: no leader", None, None);
+pub const EXPIRED: ErrorStatus =
+    status(410, "Expired", "The resourceVersion for the provided watch is too old.", None, None);
+const TOO_MANY: ErrorStatus =
+    status(429, "TooManyRequests", "too many requests, please try again later", None, None);
+const NO_LEADER: ErrorStatus = status(500, "InternalError", "etcdserver: no leader", None, None);
 
-const fn said(
+const fn status(
     code: u16,
     reason: &'static str,
     message: &'static str,
     retry_after: Option<u32>,
     cause: Option<&'static str>,
-) -> Said {
-    Said { code, reason, message, retry_after, cause }
+) -> ErrorStatus {
+    ErrorStatus { code, reason, message, retry_after, cause }
 }
 
 impl Fault {
@@ -108,15 +111,15 @@ impl Fault {
         }
     }
 
-    pub fn of_watch(self, form: Form) -> OfWatch {
+    pub fn of_watch(self, serialization: Serialization) -> OfWatch {
         match self {
             Fault::StreamReset => OfWatch::Reset,
-            Fault::Stall => OfWatch::StallsWith(form.half()),
-            Fault::HalfFrame => OfWatch::EndsWith(form.half()),
-            Fault::ErrorTooManyRequests => OfWatch::EndsWith(form.error(&TOO_MANY)),
-            Fault::ErrorNoLeader => OfWatch::EndsWith(form.error(&NO_LEADER)),
-            Fault::ErrorExpired | Fault::NoBookmarks => OfWatch::EndsWith(form.error(&EXPIRED)),
-            Fault::Undecodable => OfWatch::GoesOnWith(form.garbage()),
+            Fault::Stall => OfWatch::StallsWith(serialization.half()),
+            Fault::HalfFrame => OfWatch::EndsWith(serialization.half()),
+            Fault::ErrorTooManyRequests => OfWatch::EndsWith(serialization.error(&TOO_MANY)),
+            Fault::ErrorNoLeader => OfWatch::EndsWith(serialization.error(&NO_LEADER)),
+            Fault::ErrorExpired | Fault::NoBookmarks => OfWatch::EndsWith(serialization.error(&EXPIRED)),
+            Fault::Undecodable => OfWatch::GoesOnWith(serialization.garbage()),
             Fault::TooManyRequests
             | Fault::ServerError
             | Fault::Expired
@@ -138,22 +141,23 @@ impl Fault {
     }
 
     /// - `turn`: how many requests came before while the fault lasts.
-    pub fn of_request(self, asked: &Asked, turn: u64) -> OfRequest {
+    pub fn of_request(self, asked: &RequestInfo, turn: u64) -> OfRequest {
         let is_watch = asked.watches();
         match self {
-            Fault::TooManyRequests if is_watch => {
-                OfRequest::Refused(Said { retry_after: turn.is_multiple_of(2).then_some(1), ..TOO_MANY })
-            }
+            Fault::TooManyRequests if is_watch => OfRequest::Refused(ErrorStatus {
+                retry_after: turn.is_multiple_of(2).then_some(1),
+                ..TOO_MANY
+            }),
             Fault::ServerError => match turn % 4 {
-                0 => OfRequest::Refused(said(500, "InternalError", "an error on the server", None, None)),
+                0 => OfRequest::Refused(status(500, "InternalError", "an error on the server", None, None)),
                 1 => OfRequest::Gateway(502),
                 2 => OfRequest::Gateway(503),
-                _ => OfRequest::Refused(said(504, "Timeout", "the request timed out", None, None)),
+                _ => OfRequest::Refused(status(504, "Timeout", "the request timed out", None, None)),
             },
             // A state that is not older than a revision is to be had, however old that is.
-            Fault::Expired if asked.kind == Kind::Watch => OfRequest::IfNotExpired,
+            Fault::Expired if asked.kind == RequestKind::Watch => OfRequest::IfNotExpired,
             Fault::EmptyWatches if is_watch => OfRequest::Empty,
-            Fault::TooLarge if asked.revision.is_some() => OfRequest::Refused(said(
+            Fault::TooLarge if asked.revision.is_some() => OfRequest::Refused(status(
                 504,
                 "Timeout",
                 "Too large resource version",
@@ -161,7 +165,9 @@ impl Fault {
                 Some("ResourceVersionTooLarge"),
             )),
             Fault::NoBookmarks if is_watch => OfRequest::ForwardedWithoutBookmarks,
-            Fault::Unauthorized => OfRequest::Refused(said(401, "Unauthorized", "Unauthorized", None, None)),
+            Fault::Unauthorized => {
+                OfRequest::Refused(status(401, "Unauthorized", "Unauthorized", None, None))
+            }
             _ => OfRequest::Forwarded,
         }
     }

@@ -1,7 +1,7 @@
 //! The frames of a watch: where they end, which are bookmarks, and those that a fault makes up.
 //!
-//! In: the bytes of a watch, however they are cut, as lines of JSON or as protobuf behind lengths. Out: whole frames, and frames of
-//! our own. Never: what an object is.
+//! In: the bytes of a watch, however they are cut, as lines of JSON or as protobuf behind lengths. Out: whole
+//! frames, and frames of our own. Never: what an object is.
 
 use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::varint;
@@ -11,14 +11,14 @@ use crate::limits::FRAME_BYTES_MAX;
 
 /// How a watch is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Serialization {
     Json,
     Protobuf,
 }
 
 /// What a server says when it cannot go on, as `metav1.Status` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct ErrorStatus {
     pub code: u16,
     pub reason: &'static str,
     pub message: &'static str,
@@ -28,21 +28,21 @@ pub struct Said {
     pub cause: Option<&'static str>,
 }
 
-impl Form {
+impl Serialization {
     /// That of an answer with this content type.
-    pub fn of(content_type: &str) -> Form {
+    pub fn of(content_type: &str) -> Serialization {
         match content_type.contains("protobuf") {
-            true => Form::Protobuf,
-            false => Form::Json,
+            true => Serialization::Protobuf,
+            false => Serialization::Json,
         }
     }
 
     /// The ERROR event that says so.
-    pub fn error(self, said: &Said) -> Bytes {
+    pub fn error(self, status: &ErrorStatus) -> Bytes {
         match self {
-            Form::Json => format!("{{\"type\":\"ERROR\",\"object\":{}}}\n", said.json()).into(),
-            Form::Protobuf => {
-                let raw = field(1, &envelope(&said.protobuf()));
+            Serialization::Json => format!("{{\"type\":\"ERROR\",\"object\":{}}}\n", status.json()).into(),
+            Serialization::Protobuf => {
+                let raw = field(1, &envelope(&status.protobuf()));
                 let event = [field(1, b"ERROR"), field(2, &raw)].concat();
                 [&u32::try_from(event.len()).unwrap_or(u32::MAX).to_be_bytes()[..], &event].concat().into()
             }
@@ -52,35 +52,42 @@ impl Form {
     /// The first half of an event.
     pub fn half(self) -> Bytes {
         match self {
-            Form::Json => Bytes::from_static(
+            Serialization::Json => Bytes::from_static(
                 br#"{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","meta"#,
             ),
             // 200 bytes are said to follow, and the event's kind does.
-            Form::Protobuf => Bytes::from_static(b"\0\0\0\xc8\x0a\x08MODIFIED\x12\xbb\x01\x0a\xb8\x01k8s\0"),
+            Serialization::Protobuf => {
+                Bytes::from_static(b"\0\0\0\xc8\x0a\x08MODIFIED\x12\xbb\x01\x0a\xb8\x01k8s\0")
+            }
         }
     }
 
     /// A whole frame that is no event.
     pub fn garbage(self) -> Bytes {
         match self {
-            Form::Json => Bytes::from_static(b"{\"type\":\"MODIFIED\",\"object\":{\"metadata\":]}}\n"),
-            // Fields of a wire type that there is none of. Bytes that seem to be cut off are taken for an EOF by client-go.
-            Form::Protobuf => Bytes::from_static(b"\0\0\0\x08\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"),
+            Serialization::Json => {
+                Bytes::from_static(b"{\"type\":\"MODIFIED\",\"object\":{\"metadata\":]}}\n")
+            }
+            // Fields of a wire type that there is none of. Bytes that seem to be cut off are taken for an EOF
+            // by client-go.
+            Serialization::Protobuf => Bytes::from_static(b"\0\0\0\x08\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"),
         }
     }
 
     pub fn is_bookmark(self, frame: &[u8]) -> bool {
         match self {
-            Form::Json => frame.starts_with(b"{\"type\":\"BOOKMARK\""),
-            Form::Protobuf => frame.get(4..).is_some_and(|event| event.starts_with(b"\x0a\x08BOOKMARK")),
+            Serialization::Json => frame.starts_with(b"{\"type\":\"BOOKMARK\""),
+            Serialization::Protobuf => {
+                frame.get(4..).is_some_and(|event| event.starts_with(b"\x0a\x08BOOKMARK"))
+            }
         }
     }
 
     /// Bytes of the first frame of `bytes`, if it is whole.
     fn whole(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Form::Json => memchr(b'\n', bytes).map(|end| end + 1),
-            Form::Protobuf => {
+            Serialization::Json => memchr(b'\n', bytes).map(|end| end + 1),
+            Serialization::Protobuf => {
                 let length = bytes.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize)?;
                 (bytes.len() >= 4 + length).then_some(4 + length)
             }
@@ -88,7 +95,7 @@ impl Form {
     }
 }
 
-impl Said {
+impl ErrorStatus {
     /// As JSON.
     pub fn json(&self) -> String {
         let causes = self.cause.map(|cause| serde_json::json!([{"reason": cause, "message": self.message}]));
@@ -141,7 +148,7 @@ fn number(field: u8, value: u32) -> Vec<u8> {
 /// Cuts the bytes of a watch into frames.
 #[derive(Debug)]
 pub struct Cutter {
-    form: Form,
+    serialization: Serialization,
     // What came and is not told yet, <= FRAME_BYTES_MAX and a piece.
     bytes: BytesMut,
 }
@@ -151,8 +158,8 @@ pub struct Cutter {
 pub struct TooLong;
 
 impl Cutter {
-    pub fn new(form: Form) -> Cutter {
-        Cutter { form, bytes: BytesMut::new() }
+    pub fn new(serialization: Serialization) -> Cutter {
+        Cutter { serialization, bytes: BytesMut::new() }
     }
 
     pub fn push(&mut self, piece: &[u8]) {
@@ -164,7 +171,7 @@ impl Cutter {
     /// # Errors
     /// [`TooLong`].
     pub fn next(&mut self) -> Result<Option<Bytes>, TooLong> {
-        match self.form.whole(&self.bytes) {
+        match self.serialization.whole(&self.bytes) {
             Some(length) => Ok(Some(self.bytes.split_to(length).freeze())),
             None if self.bytes.len() > FRAME_BYTES_MAX => Err(TooLong),
             None => Ok(None),
@@ -176,7 +183,7 @@ impl Cutter {
 mod tests {
     use super::*;
 
-    const SAID: Said = Said {
+    const STATUS: ErrorStatus = ErrorStatus {
         code: 410,
         reason: "Expired",
         message: "too old resource version: 1 (2)",
@@ -186,11 +193,12 @@ mod tests {
 
     #[test]
     fn frames_are_whole_wherever_the_bytes_are_cut() {
-        for form in [Form::Json, Form::Protobuf] {
-            let frames = [form.error(&SAID), form.garbage(), form.error(&SAID)];
+        for serialization in [Serialization::Json, Serialization::Protobuf] {
+            let frames =
+                [serialization.error(&STATUS), serialization.garbage(), serialization.error(&STATUS)];
             let all = frames.concat();
             for piece in [1, 3, 50, 10_000] {
-                let mut cutter = Cutter::new(form);
+                let mut cutter = Cutter::new(serialization);
                 let mut seen = Vec::new();
                 for piece in all.chunks(piece) {
                     cutter.push(piece);
@@ -198,48 +206,49 @@ mod tests {
                         seen.push(frame);
                     }
                 }
-                assert_eq!(seen, frames, "{form:?} in pieces of {piece}");
+                assert_eq!(seen, frames, "{serialization:?} in pieces of {piece}");
             }
         }
     }
 
     #[test]
     fn half_a_frame_is_none() {
-        for form in [Form::Json, Form::Protobuf] {
-            let mut cutter = Cutter::new(form);
-            cutter.push(&form.half());
+        for serialization in [Serialization::Json, Serialization::Protobuf] {
+            let mut cutter = Cutter::new(serialization);
+            cutter.push(&serialization.half());
             assert_eq!(cutter.next(), Ok(None));
         }
     }
 
     #[test]
     fn a_frame_without_an_end_is_given_up() {
-        let mut cutter = Cutter::new(Form::Json);
+        let mut cutter = Cutter::new(Serialization::Json);
         cutter.push(&vec![b' '; FRAME_BYTES_MAX + 1]);
         assert_eq!(cutter.next(), Err(TooLong));
     }
 
     #[test]
     fn an_error_says_the_same_in_both_forms() {
-        let json: serde_json::Value = serde_json::from_slice(&Form::Json.error(&SAID)).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&Serialization::Json.error(&STATUS)).unwrap();
         assert_eq!((&json["type"], &json["object"]["code"]), (&"ERROR".into(), &410.into()));
         assert_eq!(json["object"]["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
-        let protobuf = Form::Protobuf.error(&SAID);
+        let protobuf = Serialization::Protobuf.error(&STATUS);
         assert_eq!(protobuf[..4], (protobuf.len() as u32 - 4).to_be_bytes());
         // Field 6 of the Status is its code, 410.
         assert!(protobuf.ends_with(b"\x30\x9a\x03"));
-        for part in [&b"ERROR"[..], b"k8s\0", b"Status", SAID.reason.as_bytes(), SAID.message.as_bytes()] {
+        for part in [&b"ERROR"[..], b"k8s\0", b"Status", STATUS.reason.as_bytes(), STATUS.message.as_bytes()]
+        {
             assert!(protobuf.windows(part.len()).any(|there| there == part));
         }
     }
 
     #[test]
     fn bookmarks_are_known_in_both_forms() {
-        assert!(Form::Json.is_bookmark(b"{\"type\":\"BOOKMARK\",\"object\":{}}\n"));
-        assert!(Form::Protobuf.is_bookmark(b"\0\0\0\x0a\x0a\x08BOOKMARK"));
-        for form in [Form::Json, Form::Protobuf] {
-            assert!(!form.is_bookmark(&form.error(&SAID)));
-            assert!(!form.is_bookmark(b""));
+        assert!(Serialization::Json.is_bookmark(b"{\"type\":\"BOOKMARK\",\"object\":{}}\n"));
+        assert!(Serialization::Protobuf.is_bookmark(b"\0\0\0\x0a\x0a\x08BOOKMARK"));
+        for serialization in [Serialization::Json, Serialization::Protobuf] {
+            assert!(!serialization.is_bookmark(&serialization.error(&STATUS)));
+            assert!(!serialization.is_bookmark(b""));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A reverse proxy that ends TLS, counts what is asked, and makes a fault when it is told to.
 //!
-//! In: an API server, orders. Out: a URL to use in its stead, and counts. It speaks HTTP/1.1 and HTTP/2, whichever a client asks for,
-//! and lets everybody in: it asks the server as whom the server's kubeconfig says. Owner of its threads; dropping it resets all
-//! connections. Never: a change of what it passes on, but for what a fault is; that a watch is not compressed is all that a client
-//! could tell.
+//! In: an API server, orders. Out: a URL to use in its stead, and counts. It speaks HTTP/1.1 and HTTP/2,
+//! whichever a client asks for, and lets everybody in: it asks the server as whom the server's kubeconfig
+//! says. Owner of its threads; dropping it resets all connections. Never: a change of what it passes on, but
+//! for what a fault is; that a watch is not compressed is all that a client could tell.
 
 mod asked;
 mod certificates;
@@ -25,14 +25,15 @@ use forebay_clients::ports;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-pub use self::counts::{Counts, Tally};
+pub use self::counts::{Counts, RequestCounts};
 pub use self::upstream::Upstream;
 use crate::Error;
 use crate::fault::Fault;
 use connections::Shared;
 use state::State;
 
-/// The name that the proxy's certificate is good for, beside 127.0.0.1. It resolves where a client is told so.
+/// The name that the proxy's certificate is good for, beside 127.0.0.1. It resolves where a client is told
+/// so.
 pub const NAME: &str = "server.faults.test";
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! One request through a proxy.
 //!
-//! In: a request and the state. Out: the server's answer, or a fault's; watches go through [`carry`]. Never: an error of its own that
-//! is taken for the server's: what is not to be had from it is 502.
+//! In: a request and the state. Out: the server's answer, or a fault's; watches go through [`carry`]. Never:
+//! an error of its own that is taken for the server's: what is not to be had from it is 502.
 
 use std::sync::Arc;
 
@@ -12,25 +12,30 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::{Request, Response, StatusCode};
 
-use super::asked::Asked;
+use super::asked::RequestInfo;
 use super::effects::OfRequest;
-use super::frames::{Form, Said};
+use super::frames::{ErrorStatus, Serialization};
 use super::state::State;
 use super::upstream::Upstream;
 use super::watches::{Bookmarks, Broken, carry};
 
-pub type Answer = Response<UnsyncBoxBody<Bytes, Broken>>;
+/// What carries an answer, be it the server's or a fault's.
+pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Broken>;
 
 /// Answers a request.
-pub async fn answer(state: Arc<State>, upstream: Arc<Upstream>, request: Request<Incoming>) -> Answer {
+pub async fn answer(
+    state: Arc<State>,
+    upstream: Arc<Upstream>,
+    request: Request<Incoming>,
+) -> Response<AnswerBody> {
     let born = state.subscribe().borrow().number;
-    let asked = Asked::of(request.method(), request.uri());
+    let asked = RequestInfo::of(request.method(), request.uri());
     let user_agent = text(request.headers(), header::USER_AGENT).to_owned();
-    let form = Form::of(text(request.headers(), header::ACCEPT));
+    let serialization = Serialization::of(text(request.headers(), header::ACCEPT));
     let bookmarks = match state.ask(&asked, &user_agent) {
-        OfRequest::Refused(said) => return refused(&said),
+        OfRequest::Refused(status) => return refused(&status),
         OfRequest::Gateway(code) => return gateway(code),
-        OfRequest::Empty => return empty(form),
+        OfRequest::Empty => return empty(serialization),
         OfRequest::ForwardedWithoutBookmarks => Bookmarks::None,
         OfRequest::Forwarded | OfRequest::IfNotExpired => Bookmarks::All,
     };
@@ -42,37 +47,37 @@ pub async fn answer(state: Arc<State>, upstream: Arc<Upstream>, request: Request
     let is_watch = asked.watches() && head.status == StatusCode::OK;
     let body = match is_watch {
         true => {
-            let form = Form::of(text(&head.headers, header::CONTENT_TYPE));
-            carry(&state, body, form, bookmarks, born).boxed_unsync()
+            let serialization = Serialization::of(text(&head.headers, header::CONTENT_TYPE));
+            carry(&state, body, serialization, bookmarks, born).boxed_unsync()
         }
         false => body.map_err(|_| Broken).boxed_unsync(),
     };
     Response::from_parts(head, body)
 }
 
-fn refused(said: &Said) -> Answer {
-    let mut answer = whole(said.code, "application/json", said.json());
-    if let Some(after) = said.retry_after {
+fn refused(status: &ErrorStatus) -> Response<AnswerBody> {
+    let mut answer = whole(status.code, "application/json", status.json());
+    if let Some(after) = status.retry_after {
         answer.headers_mut().insert(header::RETRY_AFTER, after.into());
     }
     answer
 }
 
-fn gateway(code: u16) -> Answer {
+fn gateway(code: u16) -> Response<AnswerBody> {
     whole(code, "text/html", format!("<html><body><h1>{code}</h1></body></html>"))
 }
 
-fn empty(form: Form) -> Answer {
-    let content_type = match form {
-        Form::Json => "application/json;stream=watch",
-        Form::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+fn empty(serialization: Serialization) -> Response<AnswerBody> {
+    let content_type = match serialization {
+        Serialization::Json => "application/json;stream=watch",
+        Serialization::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
     };
     let mut answer = whole(200, content_type, String::new());
     *answer.body_mut() = Empty::new().map_err(|never| match never {}).boxed_unsync();
     answer
 }
 
-fn whole(code: u16, content_type: &'static str, body: String) -> Answer {
+fn whole(code: u16, content_type: &'static str, body: String) -> Response<AnswerBody> {
     let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
     let mut answer = Response::new(body);
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

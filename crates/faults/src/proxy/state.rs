@@ -1,14 +1,15 @@
 //! What all connections of a proxy share: which fault it is now, and what was counted.
 //!
-//! In: orders from the proxy's owner, requests. Out: for each what becomes of it. An order has a number; whoever was there before it
-//! does what it says once, however soon the next one comes. Never: two locks at once, a lock across an await.
+//! In: orders from the proxy's owner, requests. Out: for each what becomes of it. An order has a number;
+//! whoever was there before it does what it says once, however soon the next one comes. Never: two locks at
+//! once, a lock across an await.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::asked::{Asked, Kind};
+use super::asked::{RequestInfo, RequestKind};
 use super::counts::Counts;
 use super::effects::OfRequest;
 use crate::fault::Fault;
@@ -80,14 +81,14 @@ impl State {
     }
 
     /// Counts a request, and says what becomes of it.
-    pub fn ask(&self, asked: &Asked, user_agent: &str) -> OfRequest {
+    pub fn ask(&self, asked: &RequestInfo, user_agent: &str) -> OfRequest {
         let now = self.orders.borrow().now();
         let mut seen = self.seen();
         seen.counts.add(asked, user_agent);
         let turn = seen.turn;
         seen.turn += 1;
         let then = now.map_or(OfRequest::Forwarded, |fault| fault.of_request(asked, turn));
-        let revision = asked.revision.filter(|_| asked.kind == Kind::Watch);
+        let revision = asked.revision.filter(|_| asked.kind == RequestKind::Watch);
         match (then, revision) {
             (OfRequest::IfNotExpired, Some(revision)) => {
                 let expired = *seen.expired.entry(asked.interest.clone()).or_insert(revision);
@@ -121,9 +122,9 @@ mod tests {
     use super::*;
     use crate::proxy::effects::EXPIRED;
 
-    fn watch(interest: &str, revision: u64) -> Asked {
+    fn watch(interest: &str, revision: u64) -> RequestInfo {
         let uri = format!("/api/v1/{interest}?watch=true&resourceVersion={revision}");
-        Asked::of(&Method::GET, &uri.parse().unwrap())
+        RequestInfo::of(&Method::GET, &uri.parse().unwrap())
     }
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(state.ask(&watch("secrets", 9), ""), OfRequest::Refused(EXPIRED));
         assert_eq!(state.ask(&watch("pods", 8), ""), OfRequest::Forwarded);
         let whole = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersion=7";
-        let whole = Asked::of(&Method::GET, &whole.parse().unwrap());
+        let whole = RequestInfo::of(&Method::GET, &whole.parse().unwrap());
         assert_eq!(state.ask(&whole, ""), OfRequest::Forwarded);
         state.end();
         assert_eq!(state.ask(&watch("pods", 7), ""), OfRequest::Refused(EXPIRED));
@@ -149,7 +150,7 @@ mod tests {
         state.ask(&watch("pods", 1), "");
         state.begin(Fault::TooManyRequests);
         let after = |then| match then {
-            OfRequest::Refused(said) => (said.code, said.retry_after),
+            OfRequest::Refused(status) => (status.code, status.retry_after),
             other => panic!("{other:?}"),
         };
         assert_eq!(after(state.ask(&watch("pods", 1), "")), (429, Some(1)));

@@ -1,8 +1,9 @@
 //! The API server behind a proxy: a connection of its own for each request.
 //!
-//! In: what a kubeconfig says, requests. Out: answers, whose bodies are read as they come. With a connection for each request no
-//! stream waits for another, and what becomes of one is not seen by any other. Never: a retry, a request that is changed beyond its
-//! hop: the proxy is who asks, and answers are not compressed, so that frames can be told apart.
+//! In: what a kubeconfig says, requests. Out: answers, whose bodies are read as they come. With a connection
+//! for each request no stream waits for another, and what becomes of one is not seen by any other. Never: a
+//! retry, a request that is changed beyond its hop: the proxy is who asks, and answers are not compressed, so
+//! that frames can be told apart.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! One watch that is carried through a proxy: frame by frame, so that a fault can fall between two of them or into one.
+//! One watch that is carried through a proxy: frame by frame, so that a fault can fall between two of them or
+//! into one.
 //!
-//! In: the server's body, orders. Out: the client's body. Owner of a task, which ends with either. Never: a frame that is cut unless a
-//! fault cuts it; more than [`FRAMES_MAX`] frames ahead of the client.
+//! In: the server's body, orders. Out: the client's body. Owner of a task, which ends with either. Never: a
+//! frame that is cut unless a fault cuts it; more than [`FRAMES_MAX`] frames ahead of the client.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use hyper::body::{Body, Frame, Incoming};
 use tokio::sync::mpsc;
 
 use super::effects::OfWatch;
-use super::frames::{Cutter, Form};
+use super::frames::{Cutter, Serialization};
 use super::state::State;
 use crate::limits::FRAMES_MAX;
 
@@ -36,9 +37,15 @@ pub struct Carried {
 }
 
 /// Carries a watch that was asked for when `born` faults had begun.
-pub fn carry(state: &Arc<State>, body: Incoming, form: Form, bookmarks: Bookmarks, born: u64) -> Carried {
+pub fn carry(
+    state: &Arc<State>,
+    body: Incoming,
+    serialization: Serialization,
+    bookmarks: Bookmarks,
+    born: u64,
+) -> Carried {
     let (to, frames) = mpsc::channel(FRAMES_MAX);
-    let carrier = Carrier { state: state.clone(), form, bookmarks, to };
+    let carrier = Carrier { state: state.clone(), serialization, bookmarks, to };
     tokio::spawn(async move {
         // An error is a client that has gone: nobody is to be told.
         let _ = carrier.run(body, born).await;
@@ -48,7 +55,7 @@ pub fn carry(state: &Arc<State>, body: Incoming, form: Form, bookmarks: Bookmark
 
 struct Carrier {
     state: Arc<State>,
-    form: Form,
+    serialization: Serialization,
     bookmarks: Bookmarks,
     to: mpsc::Sender<Result<Bytes, Broken>>,
 }
@@ -59,14 +66,14 @@ struct Gone;
 impl Carrier {
     async fn run(self, mut body: Incoming, mut done: u64) -> Result<(), Gone> {
         let mut orders = self.state.subscribe();
-        let mut cutter = Cutter::new(self.form);
+        let mut cutter = Cutter::new(self.serialization);
         loop {
             let order = *orders.borrow_and_update();
             if order.number > done
                 && let Some(fault) = order.begun
             {
                 done = order.number;
-                match fault.of_watch(self.form) {
+                match fault.of_watch(self.serialization) {
                     OfWatch::GoesOn => {}
                     OfWatch::GoesOnWith(frame) => self.tell(Ok(frame)).await?,
                     OfWatch::Ends => return Ok(()),
@@ -104,7 +111,8 @@ impl Carrier {
         loop {
             match cutter.next() {
                 Ok(None) => return Ok(Passed::All),
-                Ok(Some(frame)) if self.bookmarks == Bookmarks::None && self.form.is_bookmark(&frame) => {}
+                Ok(Some(frame))
+                    if self.bookmarks == Bookmarks::None && self.serialization.is_bookmark(&frame) => {}
                 Ok(Some(frame)) => self.tell(Ok(frame)).await?,
                 Err(_) => return Ok(Passed::Broken),
             }

@@ -1,7 +1,7 @@
 //! client-go: the program `go/` beside this crate, which holds an informer of a factory for each namespace.
 //!
-//! In: a [`Setting`], told as its first line. Out: a [`Subject`], which asks it by lines. Never: a program that outlives us: it ends with
-//! its standard input.
+//! In: a [`Setting`], told as its first line. Out: a [`Subject`], which asks it by lines. Never: a program
+//! that outlives us: it ends with its standard input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use forebay_clients::needs;
 use serde_json::json;
 
 use crate::Error;
-use crate::subject::{Held, Names, Setting, Subject};
+use crate::subject::{InformerState, Names, Setting, Subject};
 
 struct ClientGo {
     child: Child,
@@ -63,7 +63,7 @@ impl ClientGo {
 }
 
 impl Subject for ClientGo {
-    fn look(&mut self) -> Result<Vec<Held>, Error> {
+    fn look(&mut self) -> Result<Vec<InformerState>, Error> {
         let answer = self.ask(&json!("look"))?;
         serde_json::from_str(&answer).map_err(|why| failed(format!("{why}: {answer}")))
     }

@@ -1,7 +1,9 @@
-//! kube-rs: `runtime::watcher` with its default backoff into a `reflector` store, as its documentation has it.
+//! kube-rs: `runtime::watcher` with its default backoff into a `reflector` store, as its documentation has
+//! it.
 //!
-//! In: a [`Setting`]. Out: a [`Subject`]. One client for all informers, as the client builder makes it but for the timeout where a
-//! row is about one. It dials 127.0.0.1: its default client has no way to say how a name resolves. Owner of its threads.
+//! In: a [`Setting`]. Out: a [`Subject`]. One client for all informers, as the client builder makes it but
+//! for the timeout where a row is about one. It dials 127.0.0.1: its default client has no way to say how a
+//! name resolves. Owner of its threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +20,7 @@ use rustls::pki_types::pem::PemObject;
 use tokio::runtime::Runtime;
 
 use crate::Error;
-use crate::subject::{Digest, Held, Setting, Subject};
+use crate::subject::{Digest, InformerState, Setting, Subject};
 
 struct KubeRs {
     informers: Vec<Informer>,
@@ -111,13 +113,13 @@ impl Progress {
 }
 
 impl Subject for KubeRs {
-    fn look(&mut self) -> Result<Vec<Held>, Error> {
+    fn look(&mut self) -> Result<Vec<InformerState>, Error> {
         Ok(self.informers.iter().map(Informer::look).collect())
     }
 }
 
 impl Informer {
-    fn look(&self) -> Held {
+    fn look(&self) -> InformerState {
         // What was seen comes first: a store that is newer does no harm.
         let seen = self.progress.seen.load(Ordering::Relaxed);
         let maps = self.store.state();
@@ -125,7 +127,7 @@ impl Informer {
         for map in &maps {
             digest.add(&map.name_any(), map.meta().resource_version.as_deref().unwrap_or_default());
         }
-        Held {
+        InformerState {
             namespace: self.namespace.clone(),
             synced: self.progress.synced.load(Ordering::Relaxed),
             objects: maps.len() as u64,

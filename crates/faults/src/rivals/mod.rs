@@ -1,6 +1,7 @@
 //! The clients that are held beside each other.
 //!
-//! In: a name. Out: how to start it. One more is a module with a [`Start`] and a line in [`RIVALS`]. Never: what is measured.
+//! In: a name. Out: how to start it. One more is a module with a [`Start`] and a line in [`RIVALS`]. Never:
+//! what is measured.
 
 mod clientgo;
 mod kube_rs;

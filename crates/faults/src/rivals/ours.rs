@@ -1,7 +1,7 @@
 //! Ours: `forebay-informer` over connections of `forebay-connector`, as its documentation has it.
 //!
-//! In: a [`Setting`]. Out: a [`Subject`]. Owner of its threads. It has no timeout of a whole request: a watch that falls silent is
-//! found by its bookmarks and by pings.
+//! In: a [`Setting`]. Out: a [`Subject`]. Owner of its threads. It has no timeout of a whole request: a watch
+//! that falls silent is found by its bookmarks and by pings.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rustls::pki_types::pem::PemObject;
 use tokio::runtime::Runtime;
 
 use crate::Error;
-use crate::subject::{Digest, Held, Setting, Subject};
+use crate::subject::{Digest, InformerState, Setting, Subject};
 
 const NAME: &str = "forebay-informer";
 
@@ -71,7 +71,7 @@ fn factory(setting: &Setting, encoding: Encoding) -> Result<Factory, String> {
     let roots: Result<Vec<_>, _> = roots.map(|root| root.map(|root| root.to_vec())).collect();
     config.root_cert = Some(roots.map_err(|e| e.to_string())?);
     let options = Options { user_agent: NAME.into(), encoding, ..Options::default() };
-    let connected = forebay_connector::connect(config, forebay_connector::Options::default());
+    let connected = forebay_connector::connect(config, forebay_connector::PoolOptions::default());
     Ok(Factory::new(connected.map_err(|e| e.to_string())?, options))
 }
 
@@ -106,24 +106,31 @@ impl Told {
 }
 
 impl Subject for Ours {
-    fn look(&mut self) -> Result<Vec<Held>, Error> {
+    fn look(&mut self) -> Result<Vec<InformerState>, Error> {
         Ok(self.informers.iter().map(One::look).collect())
     }
 }
 
 impl One {
-    fn look(&self) -> Held {
+    fn look(&self) -> InformerState {
         // What was seen comes first: a store that is newer does no harm.
         let seen = self.told.seen.load(Ordering::Relaxed);
         let last_event_ms = self.told.last_event_ms.load(Ordering::Relaxed);
         let namespace = self.namespace.clone();
         let Ok(view) = self.informer.view() else {
-            return Held { namespace, seen, last_event_ms, ..Held::default() };
+            return InformerState { namespace, seen, last_event_ms, ..InformerState::default() };
         };
         let mut digest = Digest::default();
         for map in view.iter() {
             digest.add(map.name(), &map.revision().to_string());
         }
-        Held { namespace, synced: true, objects: view.len() as u64, digest: digest.0, seen, last_event_ms }
+        InformerState {
+            namespace,
+            synced: true,
+            objects: view.len() as u64,
+            digest: digest.0,
+            seen,
+            last_event_ms,
+        }
     }
 }

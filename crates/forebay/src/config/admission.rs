@@ -1,7 +1,8 @@
 //! Which admission plugins run, as `--enable-admission-plugins` and `--disable-admission-plugins` say it.
 //!
-//! Every plugin of kube-apiserver is known. One that is served is on unless it is turned off, but for ServiceAccount, which
-//! has to be asked for; asking for one that is not served is an error, and turning it off is nothing.
+//! Every plugin of kube-apiserver is known. One that is served is on unless it is turned off, but for
+//! ServiceAccount, which has to be asked for; asking for one that is not served is an error, and turning it
+//! off is nothing.
 
 use forebay_registry::{Admission, ServiceAccountAdmission};
 
@@ -15,33 +16,18 @@ const NOT_SERVED: &[&str] = &[
     "AlwaysPullImages",
     "CertificateApproval",
     "CertificateSigning",
-    "ClusterTrustBundleAttest",
     "DenyServiceExternalIPs",
     "EventRateLimit",
     "ExtendedResourceToleration",
     "ImagePolicyWebhook",
-    "JobValidation",
     "LimitPodHardAntiAffinityTopology",
-    "LimitRanger",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
     "NamespaceAutoProvision",
     "NamespaceExists",
     "NodeDeclaredFeatureValidator",
     "NodeRestriction",
     "OwnerReferencesPermissionEnforcement",
-    "PersistentVolumeClaimResize",
-    "PodGroupProtection",
-    "PodGroupWorkloadExists",
     "PodNodeSelector",
-    "PodResizeValidator",
-    "PodSecurity",
     "PodTolerationRestriction",
-    "PodTopologyLabels",
-    "ResourceQuota",
-    "StorageObjectInUseProtection",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
 ];
 
 const ENABLE: &str = "enable-admission-plugins";

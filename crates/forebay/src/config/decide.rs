@@ -46,6 +46,7 @@ impl ServeConfig {
             limits: limits(&read)?,
             service_account_admission,
             admission,
+            admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
             data_dir,
             serving,
@@ -228,6 +229,7 @@ fn limits(read: &Reader) -> Result<Limits, Error> {
     Ok(Limits {
         request_timeout,
         min_request_timeout: Duration::from_secs(u64::from(seconds)),
+        priority_and_fairness: read.parsed("enable-priority-and-fairness", values::bool)?,
         max_requests_inflight: read.parsed("max-requests-inflight", count_unless_zero)?,
         max_mutating_requests_inflight: read.parsed("max-mutating-requests-inflight", count_unless_zero)?,
         memory: read.optional("memory-limit", memory_limit)?.unwrap_or(MemoryLimit::Systems),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::flags::layers::{Given, Origin, Raw};
-use crate::flags::spec::{Flag, Kind};
+use crate::flags::spec::{Flag, FlagType};
 use crate::flags::table;
 
 pub(super) struct Reader<'a> {
@@ -60,7 +60,7 @@ impl Reader<'_> {
     }
 
     fn given(&self, name: &'static str) -> Option<(&str, &Origin)> {
-        debug_assert!(matches!(flag(name).kind, Kind::Bool | Kind::One), "{name} is a list");
+        debug_assert!(matches!(flag(name).kind, FlagType::Bool | FlagType::One), "{name} is a list");
         let given = self.raw.get(name)?;
         let value = given.values.first().filter(|value| !value.is_empty())?;
         Some((value, &given.origin))

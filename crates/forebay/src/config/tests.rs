@@ -36,6 +36,7 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
         Limits {
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),
+            priority_and_fairness: true,
             max_requests_inflight: Some(400),
             max_mutating_requests_inflight: Some(200),
             memory: MemoryLimit::Systems,
@@ -76,12 +77,14 @@ const SAMPLES: &[(&str, &str)] = &[
     ("service-account-lookup", "false"),
     ("enable-admission-plugins", "ServiceAccount"),
     ("disable-admission-plugins", "NamespaceLifecycle"),
+    ("admission-control-config-file", "admission.yaml"),
     ("service-account-key-file", "sa.pub"),
     ("service-account-signing-key-file", "sa.key"),
     ("service-account-max-token-expiration", "24h"),
     ("authorization-mode", "AlwaysDeny"),
     ("request-timeout", "1m1s"),
     ("min-request-timeout", "60"),
+    ("enable-priority-and-fairness", "false"),
     ("max-requests-inflight", "0"),
     ("max-mutating-requests-inflight", "1"),
     ("memory-limit", "512Mi"),
@@ -171,7 +174,7 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
         (
             "--controllers=*,-job-controller",
             2,
-            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller",
+            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller, validatingadmissionpolicy-status-controller, resourcequota-controller, persistentvolumeclaim-protection-controller, persistentvolume-protection-controller, volumeattributesclass-protection-controller",
         ),
         (
             "--authorization-mode=Nope",
@@ -254,15 +257,15 @@ fn admission_plugins_are_known_by_name() {
     for (line, want) in [
         ("", Ok(Off)),
         ("--enable-admission-plugins=NamespaceLifecycle,ServiceAccount", Ok(On)),
-        ("--disable-admission-plugins=ServiceAccount,PodSecurity", Ok(Off)),
+        ("--disable-admission-plugins=ServiceAccount,PodNodeSelector", Ok(Off)),
         (
             "--enable-admission-plugins=Nope",
             Err("invalid argument \"Nope\" for --enable-admission-plugins: plugin \"Nope\" is unknown"),
         ),
         (
-            "--enable-admission-plugins=PodSecurity",
+            "--enable-admission-plugins=PodSecurity,NodeRestriction",
             Err(
-                "invalid argument \"PodSecurity\" for --enable-admission-plugins: plugin \"PodSecurity\" is not served yet",
+                "invalid argument \"PodSecurity,NodeRestriction\" for --enable-admission-plugins: plugin \"NodeRestriction\" is not served yet",
             ),
         ),
         (
@@ -275,7 +278,7 @@ fn admission_plugins_are_known_by_name() {
         let got = decide(line).map(|config| config.service_account_admission).map_err(|error| error.line());
         assert_eq!(got, want.map_err(str::to_owned), "{line}");
     }
-    let off = config("--disable-admission-plugins=NamespaceLifecycle,Priority,PodSecurity");
+    let off = config("--disable-admission-plugins=NamespaceLifecycle,Priority,PodNodeSelector");
     assert_eq!(off.warnings, Vec::<String>::new());
     let wanted = Admission::without(["NamespaceLifecycle", "Priority"]);
     assert_eq!(format!("{:?}", off.admission), format!("{wanted:?}"));

@@ -1,8 +1,9 @@
 //! Under the name `kube-apiserver`: `forebay serve` with kube-apiserver's ways where tests rely on them.
 //!
-//! In: the arguments that envtest gives. Out: a server whose data is in a new directory below `--cert-dir`, that serves
-//! the certificate which is there, and that ends with its parent. `--etcd-servers` is a warning that says where the data
-//! is. Never: reads the environment, which is the tests' own; shares a path with another server.
+//! In: the arguments that envtest gives. Out: a server whose data is in a new directory below `--cert-dir`,
+//! that serves the certificate which is there, and that ends with its parent. `--etcd-servers` is a warning
+//! that says where the data is. Never: reads the environment, which is the tests' own; shares a path with
+//! another server.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -79,7 +80,8 @@ struct DataDir {
 }
 
 impl DataDir {
-    /// Makes it below the directory of the certificates, unless `--data-dir` names one, and points `config` at it.
+    /// Makes it below the directory of the certificates, unless `--data-dir` names one, and points `config`
+    /// at it.
     fn new(raw: &Raw, config: &mut ServeConfig) -> Result<Self, Error> {
         let cert_dir =
             raw.get("cert-dir").and_then(|given| given.values.first()).filter(|dir| !dir.is_empty());

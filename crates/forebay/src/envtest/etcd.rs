@@ -1,8 +1,9 @@
 //! Under the name `etcd`: what envtest waits for before it starts the API server, and nothing more.
 //!
-//! envtest starts an etcd in any case, and asks its `/health`. The server that follows keeps its data itself, so this one
-//! answers that question, says on stderr that it is no etcd, and ends with its parent. In: `--listen-client-urls`; every
-//! other flag is for a store and is passed over. Never: stores anything; answers anything else but by an error.
+//! envtest starts an etcd in any case, and asks its `/health`. The server that follows keeps its data itself,
+//! so this one answers that question, says on stderr that it is no etcd, and ends with its parent. In:
+//! `--listen-client-urls`; every other flag is for a store and is passed over. Never: stores anything;
+//! answers anything else but by an error.
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -1,16 +1,16 @@
 //! kube-apiserver's flags that are accepted without effect, and why that is harmless.
 //!
-//! The rule: whoever gives the flag gets no less protection, and no other data, than without this server ignoring
-//! it. Some are judged by their value.
+//! The rule: whoever gives the flag gets no less protection, and no other data, than without this server
+//! ignoring it. Some are judged by their value.
 
-use super::spec::Kind::{Bool, List, One};
-use super::spec::{Class, Flag, Kind};
+use super::spec::FlagType::{Bool, List, One};
+use super::spec::{Class, Flag, FlagType};
 
-const fn harmless(name: &'static str, kind: Kind, why: &'static str) -> Flag {
+const fn harmless(name: &'static str, kind: FlagType, why: &'static str) -> Flag {
     Flag { name, kind, class: Class::Harmless(why) }
 }
 
-const fn judged(name: &'static str, kind: Kind, judge: fn(&str) -> Result<(), &'static str>) -> Flag {
+const fn judged(name: &'static str, kind: FlagType, judge: fn(&str) -> Result<(), &'static str>) -> Flag {
     Flag { name, kind, class: Class::Judged(judge) }
 }
 
@@ -55,7 +55,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("enable-bootstrap-token-auth", Bool, STRICTER),
     judged("enable-garbage-collector", Bool, enable_garbage_collector),
     harmless("enable-logs-handler", Bool, STRICTER),
-    harmless("enable-priority-and-fairness", Bool, "--max-requests-inflight and its sibling limit requests"),
     harmless("endpoint-reconciler-type", One, NO_PEERS),
     harmless("etcd-count-metric-poll-period", One, OWN_METRICS),
     harmless("etcd-db-metric-poll-interval", One, OWN_METRICS),

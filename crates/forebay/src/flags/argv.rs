@@ -1,4 +1,5 @@
-//! Arguments as pflag reads them: `--flag value`, `--flag=value`, `--flag` for booleans, `-v 4`, `--` ends them.
+//! Arguments as pflag reads them: `--flag value`, `--flag=value`, `--flag` for booleans, `-v 4`, `--` ends
+//! them.
 //!
 //! Arguments in; what was typed out, by flag, and what is left over. Values are not looked at.
 
@@ -6,7 +7,7 @@ use std::ffi::OsString;
 
 use super::layers::Layer;
 use super::nearest::nearest;
-use super::spec::{Flag, Kind};
+use super::spec::{Flag, FlagType};
 use super::table;
 use crate::error::Error;
 
@@ -74,7 +75,7 @@ fn read_long(long: &str, arguments: Arguments, typed: &mut Typed) -> Result<(), 
 }
 
 fn value_behind(flag: &'static Flag, arguments: Arguments) -> Result<String, Error> {
-    if flag.kind == Kind::Bool {
+    if flag.kind == FlagType::Bool {
         return Ok("true".to_owned());
     }
     arguments.next().unwrap_or(Err(Error::NeedsArgument { flag: flag.name }))

@@ -1,6 +1,7 @@
 //! The file that `--config` names: a YAML mapping from the names of flags to their values.
 //!
-//! Lists may be sequences, `feature-gates` a mapping. Unknown names are errors, so that a slip is never ignored.
+//! Lists may be sequences, `feature-gates` a mapping. Unknown names are errors, so that a slip is never
+//! ignored.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::layers::{Layer, Origin};
 use super::nearest::nearest;
-use super::spec::{Flag, Kind};
+use super::spec::{Flag, FlagType};
 use super::table;
 use crate::error::Error;
 
@@ -74,15 +75,15 @@ fn known(name: &str) -> Result<&'static Flag, String> {
 fn spelled(flag: &'static Flag, values: Values) -> Result<Vec<String>, String> {
     match (values, flag.kind) {
         (Values::One(value), _) => Ok(vec![value]),
-        (Values::Many(values), Kind::List) => {
+        (Values::Many(values), FlagType::List) => {
             Ok(if values.is_empty() { vec![String::new()] } else { values })
         }
-        (Values::Many(values), Kind::Each) => Ok(values),
-        (Values::Pairs(pairs), Kind::List) => {
+        (Values::Many(values), FlagType::Each) => Ok(values),
+        (Values::Pairs(pairs), FlagType::List) => {
             Ok(pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
         }
-        (Values::Pairs(_), Kind::Each) => Err(format!("{}: not a mapping", flag.name)),
-        (Values::Many(_) | Values::Pairs(_), Kind::Bool | Kind::One) => {
+        (Values::Pairs(_), FlagType::Each) => Err(format!("{}: not a mapping", flag.name)),
+        (Values::Many(_) | Values::Pairs(_), FlagType::Bool | FlagType::One) => {
             Err(format!("{}: takes one value", flag.name))
         }
     }

@@ -1,7 +1,7 @@
 //! The feature gates of Kubernetes v1.36, so that a command line made for kube-apiserver is understood.
 //!
-//! None has an effect here: what is served is in COMPAT.md, not behind a gate. A name that Kubernetes does not have, or
-//! a value that it does not let one set, is an error in its words.
+//! None has an effect here: what is served is in COMPAT.md, not behind a gate. A name that Kubernetes does
+//! not have, or a value that it does not let one set, is an error in its words.
 
 use super::values;
 

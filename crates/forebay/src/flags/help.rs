@@ -19,6 +19,7 @@ Usage:
 
 Commands:
   serve        Run the API server
+  top          Show who uses a server, and why there are lists, live in the terminal
   snapshot     Save the store to a file, look at such a file, or make a store of it
   migrate      Move all objects from a data directory into etcd, or back
   envtest      Print how to run controller-runtime's envtest on it

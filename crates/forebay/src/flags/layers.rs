@@ -1,14 +1,14 @@
 //! What was typed: flags over the environment over the configuration file, by flag.
 //!
-//! Each layer says which flags it gives and with which values; the highest layer that gives a flag gives all of it.
-//! Values are not looked at here: that is [`crate::config`].
+//! Each layer says which flags it gives and with which values; the highest layer that gives a flag gives all
+//! of it. Values are not looked at here: that is [`crate::config`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::nearest::nearest;
-use super::spec::{Class, Flag, Kind};
+use super::spec::{Class, Flag, FlagType};
 use super::{config_file, table};
 use crate::error::Error;
 
@@ -67,9 +67,9 @@ impl Layer {
             .entry(flag.name)
             .or_insert_with(|| Given { values: Vec::new(), origin: origin.clone() });
         match flag.kind {
-            Kind::Bool | Kind::One => given.values = vec![value],
-            Kind::Each => given.values.push(value),
-            Kind::List => given.values.extend(elements(&value)),
+            FlagType::Bool | FlagType::One => given.values = vec![value],
+            FlagType::Each => given.values.push(value),
+            FlagType::List => given.values.extend(elements(&value)),
         }
     }
 

@@ -1,7 +1,8 @@
-//! The options of the small commands, read as pflag reads them: `--name value`, `--name=value`, `--switch`, `-o json`.
+//! The options of the small commands, read as pflag reads them: `--name value`, `--name=value`, `--switch`,
+//! `-o json`.
 //!
-//! In: the arguments behind the command and what it knows. Out: what was given. The flags of `serve` have a table of
-//! their own, with layers below what is typed; these have none.
+//! In: the arguments behind the command and what it knows. Out: what was given. The flags of `serve` have a
+//! table of their own, with layers below what is typed; these have none.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

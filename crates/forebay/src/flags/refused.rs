@@ -2,10 +2,10 @@
 //!
 //! A flag comes out of this table when what it asks for is done, never because it is in the way.
 
-use super::spec::Kind::{Bool, Each, List, One};
-use super::spec::{Class, Flag, Kind};
+use super::spec::FlagType::{Bool, Each, List, One};
+use super::spec::{Class, Flag, FlagType};
 
-const fn refused(name: &'static str, kind: Kind, why: &'static str) -> Flag {
+const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag {
     Flag { name, kind, class: Class::Refused(why) }
 }
 
@@ -18,7 +18,6 @@ const FRONT_PROXY: &str = "requests of a front proxy would not run as their user
 
 pub(super) const REFUSED: &[Flag] = &[
     refused("admission-control", List, ADMISSION),
-    refused("admission-control-config-file", One, ADMISSION),
     refused("audit-log-batch-buffer-size", One, AUDIT),
     refused("audit-log-batch-max-size", One, AUDIT),
     refused("audit-log-batch-max-wait", One, AUDIT),

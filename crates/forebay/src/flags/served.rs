@@ -1,16 +1,16 @@
 //! The flags that are served, in the order of `--help`.
 //!
-//! Where kube-apiserver has a flag for the same thing, its name and meaning are used; where the default differs, the
-//! text says what it is here. Read by [`crate::config`].
+//! Where kube-apiserver has a flag for the same thing, its name and meaning are used; where the default
+//! differs, the text says what it is here. Read by [`crate::config`].
 
+use super::spec::FlagType::{Bool, Each, List, One};
 use super::spec::Heading::{Api, Authentication, Authorization, Data, Limits, Logging, Serving, Tls};
-use super::spec::Kind::{Bool, Each, List, One};
-use super::spec::{Class, Flag, Heading, Help, Kind};
+use super::spec::{Class, Flag, FlagType, Heading, Help};
 
 const fn served(
     heading: Heading,
     name: &'static str,
-    kind: Kind,
+    kind: FlagType,
     value: &'static str,
     default: &'static str,
     text: &'static str,
@@ -224,7 +224,15 @@ pub(super) const SERVED: &[Flag] = &[
         List,
         "NAMES",
         "",
-        "Admission plugins to turn off, by kube-apiserver's names for them.",
+        "Admission plugins to turn off, by their names.",
+    ),
+    served(
+        Authorization,
+        "admission-control-config-file",
+        One,
+        "FILE",
+        "",
+        "An AdmissionConfiguration: who this server is to its webhooks.",
     ),
     served(Limits, "request-timeout", One, "DURATION", "1m0s", "Longest time for a request, watches apart."),
     served(
@@ -234,6 +242,14 @@ pub(super) const SERVED: &[Flag] = &[
         "SECONDS",
         "1800",
         "Watches that ask for no time end at random after this or up to twice this.",
+    ),
+    served(
+        Limits,
+        "enable-priority-and-fairness",
+        Bool,
+        "",
+        "true",
+        "Let requests take turns, as FlowSchemas and their levels say.",
     ),
     served(Limits, "max-requests-inflight", One, "N", "400", "Reads in flight before 429; 0 is no limit."),
     served(

@@ -4,7 +4,7 @@
 
 /// How the value of a flag is spelled, with pflag's meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FlagType {
     /// `--x`, `--x=true`, `--x=false`: never takes the next argument.
     Bool,
     /// One value; the last one given wins.
@@ -83,7 +83,7 @@ impl Heading {
 pub struct Flag {
     /// Without the dashes.
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: FlagType,
     pub class: Class,
 }
 

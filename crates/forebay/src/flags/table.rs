@@ -1,6 +1,7 @@
 //! Every flag of this command and of kube-apiserver v1.36, each with what becomes of it.
 //!
-//! One table in three files by class. Parsing, help, completion and the check of the configuration file read it.
+//! One table in three files by class. Parsing, help, completion and the check of the configuration file read
+//! it.
 
 use super::accepted::ACCEPTED;
 use super::refused::REFUSED;
@@ -24,7 +25,7 @@ pub fn find(name: &str) -> Option<&'static Flag> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spec::{Class, Kind};
+    use super::super::spec::{Class, FlagType};
     use super::*;
 
     #[test]
@@ -65,7 +66,7 @@ mod tests {
     fn booleans_show_no_value_and_the_others_do() {
         for flag in served() {
             let help = flag.help().expect("served flags have help");
-            assert_eq!(help.value.is_empty(), flag.kind == Kind::Bool, "{}", flag.name);
+            assert_eq!(help.value.is_empty(), flag.kind == FlagType::Bool, "{}", flag.name);
         }
     }
 }

@@ -35,7 +35,8 @@ pub fn number(text: &str, max: u32) -> Result<u32, String> {
     }
 }
 
-/// Reads bytes as Kubernetes' quantities have them: "512Mi", "1.5G", "1073741824". Fractions of a byte are left off.
+/// Reads bytes as Kubernetes' quantities have them: "512Mi", "1.5G", "1073741824". Fractions of a byte are
+/// left off.
 ///
 /// # Errors
 /// The reason.

@@ -1,7 +1,7 @@
 //! How much memory the process may use, as the system has decided.
 //!
-//! In: what `/proc` and the control groups' files say. Out: the lowest limit that holds for this process, and where it comes
-//! from. Never: a limit that is none, as `max` and the huge numbers of version 1 are.
+//! In: what `/proc` and the control groups' files say. Out: the lowest limit that holds for this process, and
+//! where it comes from. Never: a limit that is none, as `max` and the huge numbers of version 1 are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,8 @@ pub fn detect() -> Option<Limit> {
     control_group.into_iter().chain(resources()).min_by_key(|limit| limit.bytes)
 }
 
-/// Limits of the process itself. Both count more than what is used, so that what is used has to stay below them.
+/// Limits of the process itself. Both count more than what is used, so that what is used has to stay below
+/// them.
 #[cfg(target_os = "linux")]
 fn resources() -> impl Iterator<Item = Limit> {
     use rustix::process::{Resource, getrlimit};

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use forebay_rt::Random;
+use serde_json::Value;
 
 use crate::common::{Ask, Client, Scratch, Server, names, rv, said};
 use crate::protobuf::{PROTOBUF, event};
@@ -42,6 +43,12 @@ async fn a_watch_from_before_the_window_is_410_and_an_exact_list_is_read_from_th
     let (kind, status) = event(&mut frames).await;
     assert_eq!((kind.as_str(), status), ("ERROR", error.object));
     frames.end().await;
+    // It is known who was told so, and that they list for that.
+    client.get(CONFIG_MAPS).await.expect(200);
+    let flows = client.get("/debug/forebay/flows").await.expect(200);
+    let told = |row: &&Value| row["resource"] == "configmaps" && row["total"]["expired"] == 2;
+    let row = flows["clients"].as_array().expect("clients").iter().find(told).expect("a row");
+    assert_eq!(row["total"]["causes"]["expired"], 1, "{row}");
 }
 
 /// Replaces an object until the cache has to forget.

@@ -3,13 +3,18 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod apply;
+mod custom;
 mod expiry;
 mod forms;
 mod lists;
 mod minimal;
+mod policies;
 mod protobuf;
 mod refusals;
+mod strict;
 mod watches;
+mod webhooks;
 mod writes;
 
 use common::Client;

@@ -92,7 +92,7 @@ pub fn minimal(kind: &str) -> Value {
         }
         "MutatingAdmissionPolicy" => json!({"spec": {"reinvocationPolicy": "Never",
             "matchConstraints": {"resourceRules": rules()},
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]}}),
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'remove', path: '/data'}]"}}]}}),
         "MutatingAdmissionPolicyBinding" => json!({"spec": {"policyName": "p"}}),
         "APIService" => {
             json!({"spec": {"group": "proto.example.com", "version": "v1", "groupPriorityMinimum": 10,

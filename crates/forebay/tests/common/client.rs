@@ -1,7 +1,7 @@
 //! HTTPS as a client speaks it, one protocol at a time.
 //!
-//! In: a port, whom to trust, who one is, requests. Out: answers, whole, or streams of events. HTTP/1.1 takes a
-//! connection for each request, HTTP/2 one for all.
+//! In: a port, whom to trust, who one is, requests. Out: answers, whole, or streams of events. HTTP/1.1 takes
+//! a connection for each request, HTTP/2 one for all.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! What the end-to-end tests share: the real binary in a directory of its own, and a client for it.
 //!
-//! In: flags of `forebay serve`, requests. Out: answers and events as they came. Never: sleeps, or takes part of the
-//! server's own code; every wait is for something to come, and has a deadline.
+//! In: flags of `forebay serve`, requests. Out: answers and events as they came. Never: sleeps, or takes part
+//! of the server's own code; every wait is for something to come, and has a deadline.
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 
 mod client;
+mod hook;
 mod server;
 mod watch;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 pub use client::{Ask, Client, Identity, Protocol, Reply};
 pub use forebay_scratch::Scratch;
+pub use hook::{Asked, Hook};
 pub use server::{Refused, Server};
 pub use watch::{Event, Watch};
 

@@ -1,6 +1,7 @@
 //! The real binary, as a child process.
 //!
-//! In: a directory and flags. Out: a server that answers, or what it said when it would not start. Killed on drop.
+//! In: a directory and flags. Out: a server that answers, or what it said when it would not start. Killed on
+//! drop.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ mod common;
 mod definitions;
 mod deletion;
 mod objects;
+mod rules;
 mod watches;
 
 use common::Client;

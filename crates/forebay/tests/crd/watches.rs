@@ -1,5 +1,5 @@
-//! What a change of a definition does to the watches of its objects: those that can go on do, and what has to end ends
-//! one after the other (kubernetes#74105, #123074).
+//! What a change of a definition does to the watches of its objects: those that can go on do, and what has to
+//! end ends one after the other (kubernetes#74105, #123074).
 
 use std::time::Duration;
 

@@ -59,8 +59,8 @@ async fn killed_again_and_again_it_loses_nothing_and_skips_nothing() {
     assert!(acknowledged.len() as u64 > ROUNDS, "hardly anything was written");
 }
 
-/// Writes with all writers, kills the server once `kill_after` writes are acknowledged, and returns every object as its
-/// last acknowledged write left it.
+/// Writes with all writers, kills the server once `kill_after` writes are acknowledged, and returns every
+/// object as its last acknowledged write left it.
 async fn write_until_killed(
     server: Server,
     client: &Client,

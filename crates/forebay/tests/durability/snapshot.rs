@@ -1,4 +1,5 @@
-//! `forebay snapshot`: from a server that runs and from one that does not, and what clients of before meet afterwards.
+//! `forebay snapshot`: from a server that runs and from one that does not, and what clients of before meet
+//! afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! What a watch sends in each form, as kube-apiserver v1.36.3 sends it, byte for byte where nothing differs by design.
+//! What a watch sends in each form, as kube-apiserver v1.36.3 sends it, byte for byte where nothing differs
+//! by design.
 
 use serde_json::json;
 

@@ -7,8 +7,8 @@ use crate::common::{Client, Protocol, Scratch, Server, rv};
 use crate::raw::{NO_ROOM, Raw};
 use crate::{CONFIG_MAPS, churn, open_watches};
 
-/// Within this everything of a client that left is let go: at once, on a machine that is busy. Nothing else would do it within a
-/// minute: neither a bookmark that cannot be sent, nor silence.
+/// Within this everything of a client that left is let go: at once, on a machine that is busy. Nothing else
+/// would do it within a minute: neither a bookmark that cannot be sent, nor silence.
 const FREED_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,5 @@
-//! A watch on the wire: slow readers, clients that leave, the server's own leaving, WebSocket; and storms that do not fit.
+//! A watch on the wire: slow readers, clients that leave, the server's own leaving, WebSocket; and storms
+//! that do not fit.
 
 #[path = "../common/mod.rs"]
 mod common;

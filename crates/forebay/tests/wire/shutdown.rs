@@ -61,7 +61,8 @@ async fn watches_end_over_the_time_that_it_is_given() {
     let half = after.iter().filter(|after| **after < Duration::from_millis(1_500)).count();
     let last = after.into_iter().max().expect("ends");
     println!("{WATCHES} watches ended within {last:?}, {half} of them in the first half of 3 s");
-    // 800 in 3 s are more than 200 a second. That none ends sooner can be told on any machine, that none ends later on none.
+    // 800 in 3 s are more than 200 a second. That none ends sooner can be told on any machine, that none ends
+    // later on none.
     assert!(last >= Duration::from_secs(2), "{last:?}");
     assert!(half <= WATCHES * 3 / 4, "{half}");
     assert_eq!(server.ended().await.code(), Some(0));

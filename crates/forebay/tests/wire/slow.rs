@@ -13,7 +13,8 @@ use crate::{CONFIG_MAPS, churn, open_watches};
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const PARKED: usize = 150;
 
-/// What a parked watcher may cost more than an idle one: a batch of frames and a TLS record, and what the allocator adds.
+/// What a parked watcher may cost more than an idle one: a batch of frames and a TLS record, and what the
+/// allocator adds.
 const BYTES_EACH_MAX: usize = 56 << 10;
 /// What a parked stream may cost: a batch of frames of 16 KiB and what the allocator adds, and its task.
 const STREAM_BYTES_EACH_MAX: usize = 56 << 10;
@@ -106,8 +107,8 @@ async fn whoever_falls_out_of_the_window_is_told_so_or_reset() {
     let mut patient =
         Raw::watch(&http1, &format!("{SECRETS}?watch=true&resourceVersion={quiet_start}")).await;
     let quiet = churn(&admin, SECRETS, "quiet", 100 << 10, 10).await;
-    // 64 MiB of replaced objects are held: these are almost as many, and those behind them more. To write them all takes longer than
-    // who takes nothing is waited for, on a slow machine.
+    // 64 MiB of replaced objects are held: these are almost as many, and those behind them more. To write
+    // them all takes longer than who takes nothing is waited for, on a slow machine.
     churn(&admin, CONFIG_MAPS, "busy", 900 << 10, 60).await;
     let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={start}");
     let (mut told, reset) = (Raw::watch(&http1, &path).await, Raw::watch(&http1, &path).await);

@@ -1,10 +1,12 @@
-//! The worst mix of clients, on a server that may use 96 MiB and 32 KiB a connection beyond what its data take: nothing
-//! kills it, writes go on, watches lose nothing, and the memory comes back.
+//! The worst mix of clients, on a server that may use 96 MiB and 32 KiB a connection beyond what its data
+//! take: nothing kills it, writes go on, watches lose nothing, and the memory comes back.
 //!
-//! Where control groups can be written the server is in one that is so large; everywhere the most that was ever resident
-//! is held against the same number. RLIMIT_AS and RLIMIT_DATA would not do: they count what an allocator reserves.
+//! Where control groups can be written the server is in one that is so large; everywhere the most that was
+//! ever resident is held against the same number. RLIMIT_AS and RLIMIT_DATA would not do: they count what an
+//! allocator reserves.
 //!
-//! `FOREBAY_TEST_STORM` is how often as much of everything there is, and how many times as long: 1 unless it says more.
+//! `FOREBAY_TEST_STORM` is how often as much of everything there is, and how many times as long: 1 unless it
+//! says more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -319,7 +321,8 @@ async fn throw_bombs(mut client: Client, until: Instant) {
     }
 }
 
-/// Begins requests and takes them back at once (CVE-2023-44487). That ends the connection, and it begins on another.
+/// Begins requests and takes them back at once (CVE-2023-44487). That ends the connection, and it begins on
+/// another.
 async fn reset_quickly(mut client: Client, until: Instant) {
     while now() < until {
         for _ in 0..50 {
@@ -330,7 +333,8 @@ async fn reset_quickly(mut client: Client, until: Instant) {
     }
 }
 
-/// Readers that ask for much and read nothing: of lists, of large objects, and of many streams of one connection.
+/// Readers that ask for much and read nothing: of lists, of large objects, and of many streams of one
+/// connection.
 async fn stall(server: &Server, size: Size) -> Vec<Box<dyn std::any::Any + Send>> {
     let mut held: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
     let client = server.admin_over(Protocol::Http1).await;
@@ -355,7 +359,8 @@ async fn stall(server: &Server, size: Size) -> Vec<Box<dyn std::any::Any + Send>
     held
 }
 
-/// Connections that only shake hands, or send half a request, a head that is as long as may be, or half a body.
+/// Connections that only shake hands, or send half a request, a head that is as long as may be, or half a
+/// body.
 async fn flood(server: &Server, size: Size) -> Vec<Box<dyn std::any::Any + Send>> {
     let mut held: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
     let client = server.admin_over(Protocol::Http1).await;

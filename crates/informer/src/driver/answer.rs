@@ -1,7 +1,7 @@
 //! The body of an answer, cut into frames or the parts of a list.
 //!
-//! In: what comes of a connection, in gzip or not. Out: a [`Cutting`] each time. Never: says what it means, holds more than what is not
-//! whole yet.
+//! In: what comes of a connection, in gzip or not. Out: a [`Cutting`] each time. Never: says what it means,
+//! holds more than what is not whole yet.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,6 +1,7 @@
 //! What a driver does when its informer would hold more than it may.
 //!
-//! In: what the cache holds. Out: that each object be cut down, that blocks go into a file, or that all be let go of. Never: waits.
+//! In: what the cache holds. Out: that each object be cut down, that blocks go into a file, or that all be
+//! let go of. Never: waits.
 
 use std::task::Context;
 

@@ -1,7 +1,9 @@
-//! What comes in runs of deflate: the objects of a run that are neighbours in a state are told with it, and kept as they came.
+//! What comes in runs of deflate: the objects of a run that are neighbours in a state are told with it, and
+//! kept as they came.
 //!
-//! In: a run, and the frames that it is. Out: [`Told::Packed`] where each of them is an object of the state that is kept whole, and
-//! what the frames say one by one everywhere else. Never: takes what the reflector does not.
+//! In: a run, and the frames that it is. Out: [`Told::Packed`] where each of them is an object of the state
+//! that is kept whole, and what the frames say one by one everywhere else. Never: takes what the reflector
+//! does not.
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{Change, Told};

@@ -1,6 +1,7 @@
 //! The three requests that an elector makes, and what can become of them.
 //!
-//! In: Leases. Out: Leases, or why not. Never: tries again, waits longer than the request does, or looks into a Lease.
+//! In: Leases. Out: Leases, or why not. Never: tries again, waits longer than the request does, or looks into
+//! a Lease.
 
 use std::error::Error;
 
@@ -28,7 +29,8 @@ pub trait LeaseApi: Send + Sync {
     /// - `lease`: with name, namespace and the `resourceVersion` of the one it replaces.
     ///
     /// # Errors
-    /// [`LeaseError::Conflict`] when there is another one meanwhile, [`LeaseError::NotFound`] when there is none.
+    /// [`LeaseError::Conflict`] when there is another one meanwhile, [`LeaseError::NotFound`] when there is
+    /// none.
     fn update(&self, lease: Lease) -> impl Future<Output = Result<Lease, LeaseError>> + Send;
 }
 

@@ -13,9 +13,11 @@ pub struct Config {
     pub namespace: String,
     /// Name of the Lease.
     pub name: String,
-    /// Who leads, as written into the Lease. No two electors that run at a time may have the same one: see [`identity`].
+    /// Who leads, as written into the Lease. No two electors that run at a time may have the same one: see
+    /// [`identity`].
     pub identity: String,
-    /// How long candidates leave a lease alone that they do not see renewed. Whole seconds; a fraction is cut off.
+    /// How long candidates leave a lease alone that they do not see renewed. Whole seconds; a fraction is cut
+    /// off.
     pub lease_duration: Duration,
     /// How long a leader leads after it last asked for a renewal that was granted.
     pub renew_deadline: Duration,

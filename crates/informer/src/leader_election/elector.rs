@@ -1,7 +1,7 @@
 //! An elector that runs: the machine's requests made, its news told.
 //!
-//! In: a [`LeaseApi`], and a flag that ends it. Out: calls of [`Callbacks`]. Owns the one request that is under way. Never:
-//! decides anything, starts a task (but for [`Work`], which is what leaders do).
+//! In: a [`LeaseApi`], and a flag that ends it. Out: calls of [`Callbacks`]. Owns the one request that is
+//! under way. Never: decides anything, starts a task (but for [`Work`], which is what leaders do).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub trait Callbacks: Send {
     /// This elector leads. To return at once: what takes long goes into a task.
     fn started_leading(&mut self);
 
-    /// It no longer leads; called only after [`Callbacks::started_leading`]. Whatever may only run at a leader is to have
-    /// ended when this ends, which is to be before the lease runs out: lease duration less renew deadline, 5 s by default,
-    /// less what clocks may differ. Only after that is the lease given back.
+    /// It no longer leads; called only after [`Callbacks::started_leading`]. Whatever may only run at a
+    /// leader is to have ended when this ends, which is to be before the lease runs out: lease duration less
+    /// renew deadline, 5 s by default, less what clocks may differ. Only after that is the lease given back.
     fn stopped_leading(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Somebody else leads than was last said, perhaps this elector.
@@ -39,8 +39,8 @@ pub struct Elector<A> {
     random: Arc<Random>,
 }
 
-/// Work that is done only while leading: a task that begins with leadership, and is cut at its next await point and joined
-/// when that ends. Work that ends by itself does not end leadership.
+/// Work that is done only while leading: a task that begins with leadership, and is cut at its next await
+/// point and joined when that ends. Work that ends by itself does not end leadership.
 #[derive(Debug)]
 pub struct Work<F> {
     work: F,
@@ -58,9 +58,11 @@ impl<A: LeaseApi> Elector<A> {
         Ok(Elector { api, config, clock, random })
     }
 
-    /// Seeks to lead until it did and no longer does, or until `cancel` is raised. Whoever wants to lead again runs it again.
+    /// Seeks to lead until it did and no longer does, or until `cancel` is raised. Whoever wants to lead
+    /// again runs it again.
     ///
-    /// Not cancel-safe: dropped while it leads it tells nobody, and the lease runs out. [`Work`] ends with it all the same.
+    /// Not cancel-safe: dropped while it leads it tells nobody, and the lease runs out. [`Work`] ends with it
+    /// all the same.
     ///
     /// Source: client-go `tools/leaderelection/leaderelection.go`, `Run`.
     pub async fn run(&self, callbacks: &mut impl Callbacks, cancel: &Shutdown) -> End {

@@ -1,17 +1,19 @@
 //! Who leads, as a state machine: answers and time in, requests and news out.
 //!
-//! In: answers about the Lease, and what time it is here. Out: [`Effect`]s. Owned by one elector. Never: does IO, asks for the
-//! time, has two requests under way, or believes a time that stands in the Lease.
+//! In: answers about the Lease, and what time it is here. Out: [`Effect`]s. Owned by one elector. Never: does
+//! IO, asks for the time, has two requests under way, or believes a time that stands in the Lease.
 //!
-//! Two leaders are kept apart by three rules. A leader leads for the renew deadline from when it *asked* for the last renewal
-//! that was granted, so that the grant is never younger than its clock says. A candidate leaves a lease alone for the lease
-//! duration since *it* saw the lease change. And every write names the `resourceVersion` it was made from. So clocks may show
-//! anything, and run at speeds that differ by less than lease duration to renew deadline (1.5 by default). A leader also
-//! stops as soon as it sees a lease that it does not hold. Who deletes the Lease of a leader takes all this away until the
-//! leader looks again, one retry period at most.
+//! Two leaders are kept apart by three rules. A leader leads for the renew deadline from when it *asked* for
+//! the last renewal that was granted, so that the grant is never younger than its clock says. A candidate
+//! leaves a lease alone for the lease duration since *it* saw the lease change. And every write names the
+//! `resourceVersion` it was made from. So clocks may show anything, and run at speeds that differ by less
+//! than lease duration to renew deadline (1.5 by default). A leader also stops as soon as it sees a lease
+//! that it does not hold. Who deletes the Lease of a leader takes all this away until the leader looks again,
+//! one retry period at most.
 //!
-//! Differences from client-go, all towards stopping sooner: there the renew deadline is measured from the first attempt that
-//! failed, a leader goes on until then when it sees another holder, and a lease without a duration is free.
+//! Differences from client-go, all towards stopping sooner: there the renew deadline is measured from the
+//! first attempt that failed, a leader goes on until then when it sees another holder, and a lease without a
+//! duration is free.
 
 use std::sync::Arc;
 
@@ -43,7 +45,8 @@ pub enum Input {
     Cancel,
 }
 
-/// What is to be done, in this order. A request takes the place of the one under way, which is to be given up.
+/// What is to be done, in this order. A request takes the place of the one under way, which is to be given
+/// up.
 #[derive(Debug)]
 pub enum Effect {
     /// Ask for the Lease.
@@ -60,7 +63,8 @@ pub enum Effect {
     NewLeader(String),
     /// A request failed; it will be tried again, unless it was a release.
     Failed(LeaseError),
-    /// Say [`Input::Tick`] then, if nothing else happens before. The last one of each step but that of the end.
+    /// Say [`Input::Tick`] then, if nothing else happens before. The last one of each step but that of the
+    /// end.
     WakeAt(Instant),
     /// It is over; there will be no more effects.
     Over(End),
@@ -311,7 +315,8 @@ impl Machine {
         self.phase = Phase::Waiting { until: now + period + jitter };
     }
 
-    /// No longer leads, nor seeks to. A lease that it holds, or that a write under way may make its own, is given back next.
+    /// No longer leads, nor seeks to. A lease that it holds, or that a write under way may make its own, is
+    /// given back next.
     fn leave(&mut self, end: End, effects: &mut Vec<Effect>) {
         let led = self.leads_until.take().is_some();
         if led {

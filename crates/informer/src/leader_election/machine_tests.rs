@@ -26,8 +26,9 @@ impl World {
         World { machine, began, ms: 0, asked: None, version: 100 }
     }
 
-    /// `tick`, `cancel`, `got HOLDER DURATION TRANSITIONS RENEWED VERSION` (`-`: absent), `written` (what was asked for), `none`,
-    /// `conflict`, `forbidden`; before it perhaps `123:`, the time in ms from which on it is.
+    /// `tick`, `cancel`, `got HOLDER DURATION TRANSITIONS RENEWED VERSION` (`-`: absent), `written` (what was
+    /// asked for), `none`, `conflict`, `forbidden`; before it perhaps `123:`, the time in ms from which on it
+    /// is.
     fn input(&mut self, text: &str) -> Input {
         let text = match text.split_once(": ") {
             Some((ms, rest)) => {
@@ -77,7 +78,8 @@ impl World {
         }
     }
 
-    /// Holder, duration, transitions, acquired and renewed in ms of the elector's clock, and the version it is made from.
+    /// Holder, duration, transitions, acquired and renewed in ms of the elector's clock, and the version it
+    /// is made from.
     fn wants(&mut self, lease: Lease) -> String {
         assert_eq!(
             (lease.metadata.namespace.as_deref(), lease.metadata.name.as_deref()),

@@ -1,8 +1,8 @@
 //! Leader election on a Lease of `coordination.k8s.io/v1`, with the rules of client-go's.
 //!
-//! In: a Lease and whoever wants to lead. Out: at most one of them leads at a time, and hears when it begins and ends. Never:
-//! believes another one's clock. [`Machine`] decides and is told the time; [`Elector`] runs it on a [`LeaseApi`], which
-//! `kube::Client` is.
+//! In: a Lease and whoever wants to lead. Out: at most one of them leads at a time, and hears when it begins
+//! and ends. Never: believes another one's clock. [`Machine`] decides and is told the time; [`Elector`] runs
+//! it on a [`LeaseApi`], which `kube::Client` is.
 
 mod api;
 mod config;

@@ -1,7 +1,8 @@
 //! What a Lease says about leadership, and Leases that say something else about it.
 //!
-//! In: a Lease. Out: its holder and how long it lasts; the same Lease taken, renewed or released. Never: changes what is not
-//! about leadership (labels, owners, a strategy), or trusts a time that somebody else wrote.
+//! In: a Lease. Out: its holder and how long it lasts; the same Lease taken, renewed or released. Never:
+//! changes what is not about leadership (labels, owners, a strategy), or trusts a time that somebody else
+//! wrote.
 
 use forebay_rt::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -16,8 +17,8 @@ pub fn holder(lease: &Lease) -> &str {
     lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
 }
 
-/// How long it lasts since it was seen to change. One that does not say so lasts as long as our own: who wrote it may well
-/// think that it leads.
+/// How long it lasts since it was seen to change. One that does not say so lasts as long as our own: who
+/// wrote it may well think that it leads.
 pub fn duration(lease: &Lease, config: &Config) -> Duration {
     let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or(0);
     match u64::try_from(seconds) {
@@ -48,7 +49,8 @@ pub fn held(lease: &Lease, config: &Config, unix_ms: u64) -> Lease {
     let mut next = lease.clone();
     let spec = next.spec.get_or_insert_default();
     let now = time(unix_ms);
-    // A renewal that changes nothing is none to those who watch: it goes on also where our clock stands still or back.
+    // A renewal that changes nothing is none to those who watch: it goes on also where our clock stands still
+    // or back.
     let after = spec.renew_time.as_ref().filter(|_| is_ours).map_or(now.clone(), |before| {
         let next = before.0.checked_add(SignedDuration::from_micros(1)).unwrap_or(before.0);
         MicroTime(next.max(now.0))

@@ -1,6 +1,6 @@
-//! Several electors on one Lease, with clocks that show different times at different speeds, requests that are slow, lost or
-//! carried out after nobody waits for them any more, a server that goes away from all or from one, electors that crash and come back: never two
-//! lead, and in the end one does. A seed is one run.
+//! Several electors on one Lease, with clocks that show different times at different speeds, requests that
+//! are slow, lost or carried out after nobody waits for them any more, a server that goes away from all or
+//! from one, electors that crash and come back: never two lead, and in the end one does. A seed is one run.
 
 use std::collections::BTreeMap;
 
@@ -281,7 +281,8 @@ impl Sim {
     }
 }
 
-/// Each new holder is one transition more; a renewal and a release are none, and keep or renew the time it was acquired.
+/// Each new holder is one transition more; a renewal and a release are none, and keep or renew the time it
+/// was acquired.
 fn counts_transitions(before: &Lease, after: &Lease) -> Result<(), String> {
     let count = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
     let acquired = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.acquire_time.clone());

@@ -1,7 +1,8 @@
 //! The bytes of a saved state: `docs/formats/informer-state.md`.
 //!
-//! In: objects in key order, or a file. Out: records, each of neighbours with the deflated text that they are in. A text that is in
-//! memory is written as it is, and read as what a server sends packed. Never: trusts what it reads, holds more than a record.
+//! In: objects in key order, or a file. Out: records, each of neighbours with the deflated text that they are
+//! in. A text that is in memory is written as it is, and read as what a server sends packed. Never: trusts
+//! what it reads, holds more than a record.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! A file without a name, readable by its user alone, that is gone with the process however that ends.
 //!
-//! It is made when something is put there first. It does not shrink: what is given back is used again, and all of it is given back when
-//! the informer lets go of what it holds, or ends.
+//! It is made when something is put there first. It does not shrink: what is given back is used again, and
+//! all of it is given back when the informer lets go of what it holds, or ends.
 //!
 //! In: texts. Out: [`Region`]s of it. Never: syncs, since nothing of it outlives the process.
 

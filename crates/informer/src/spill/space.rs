@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-/// Stretches begin and end at multiples of this, so that one that is given back is of use for a text that is nearly as long.
+/// Stretches begin and end at multiples of this, so that one that is given back is of use for a text that is
+/// nearly as long.
 const GRAIN_BYTES: u64 = 512;
 
 /// The stretches of one file: at most one free one more than there are taken ones.

@@ -1,8 +1,9 @@
 //! The queue for many tasks: whoever hears of changes adds, workers wait for keys.
 //!
-//! In: keys. Out: [`Item`]s, each the right to work on one key until it is dropped. Never: starts a task; waits anywhere but
-//! in [`WorkQueue::next`] and [`WorkQueue::shut_down_with_drain`]. The queue and its limiter each have a lock for a few
-//! lines, never both at once. A key's `Clone`, `Eq` and `Hash` and the limiter run inside of them and have to be short.
+//! In: keys. Out: [`Item`]s, each the right to work on one key until it is dropped. Never: starts a task;
+//! waits anywhere but in [`WorkQueue::next`] and [`WorkQueue::shut_down_with_drain`]. The queue and its
+//! limiter each have a lock for a few lines, never both at once. A key's `Clone`, `Eq` and `Hash` and the
+//! limiter run inside of them and have to be short.
 
 use std::fmt;
 use std::hash::Hash;
@@ -41,7 +42,8 @@ use super::rate::{RateLimiter, default_limiter};
 /// Source: client-go `util/workqueue`, `TypedRateLimitingInterface`; controller-runtime `pkg/controller/priorityqueue`.
 pub struct WorkQueue<K>(Arc<Shared<K>>);
 
-/// A key that nobody else works on while this lives. Dropped, the key is done, also when its worker was cut or panicked.
+/// A key that nobody else works on while this lives. Dropped, the key is done, also when its worker was cut
+/// or panicked.
 pub struct Item<K: Clone + Eq + Hash> {
     queue: WorkQueue<K>,
     key: K,
@@ -52,8 +54,8 @@ struct Shared<K> {
     clock: Clock,
     keys: Mutex<Queue<K>>,
     limiter: Mutex<Box<dyn RateLimiter<K>>>,
-    // One is told of each key that is ready, and tells the next one while there are more. All are told when the time
-    // changes until which they wait, and when it ends.
+    // One is told of each key that is ready, and tells the next one while there are more. All are told when
+    // the time changes until which they wait, and when it ends.
     news: Notify,
     // Those that wait for the end are not to wait any longer.
     is_cut_short: AtomicBool,
@@ -93,7 +95,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.change(|keys| keys.add(key, priority, now));
     }
 
-    /// There is work for `key` in `delay`, with priority 0; in [`limits::DELAY_MAX`] at the latest. Of several times the soonest counts; an add meanwhile comes besides.
+    /// There is work for `key` in `delay`, with priority 0; in [`limits::DELAY_MAX`] at the latest. Of
+    /// several times the soonest counts; an add meanwhile comes besides.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.add_after_with_priority(key, delay, 0);
     }
@@ -146,8 +149,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         lock(&self.0.keys).metrics(now)
     }
 
-    /// The next key to work on, once there is one; `None` once the queue is shut down and nothing is ready any more.
-    /// Cancel-safe.
+    /// The next key to work on, once there is one; `None` once the queue is shut down and nothing is ready
+    /// any more. Cancel-safe.
     pub async fn next(&self) -> Option<Item<K>> {
         loop {
             // Before the look, so that what is told after it is heard.
@@ -173,8 +176,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.0.news.notify_waiters();
     }
 
-    /// The same, and waits until all that was ready is done. Needs workers that take it; [`WorkQueue::shut_down`] ends the
-    /// wait. Cancel-safe: dropped, the queue stays shut down.
+    /// The same, and waits until all that was ready is done. Needs workers that take it;
+    /// [`WorkQueue::shut_down`] ends the wait. Cancel-safe: dropped, the queue stays shut down.
     pub async fn shut_down_with_drain(&self) {
         self.0.is_cut_short.store(false, Ordering::SeqCst);
         self.change(Queue::shut_down);
@@ -277,8 +280,8 @@ impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for Item<K> {
     }
 }
 
-/// A panic under the lock comes from a key or a limiter; what the lock guards is whole between any two of their calls, or
-/// a key is missing in one place, which later calls bear.
+/// A panic under the lock comes from a key or a limiter; what the lock guards is whole between any two of
+/// their calls, or a key is missing in one place, which later calls bear.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

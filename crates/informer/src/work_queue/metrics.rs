@@ -1,12 +1,14 @@
 //! What a queue has done and is doing, as plain numbers.
 //!
-//! In: spans of time. Out: [`Metrics`], a copy at one moment. Never: registers itself anywhere, keeps a label a key.
+//! In: spans of time. Out: [`Metrics`], a copy at one moment. Never: registers itself anywhere, keeps a label
+//! a key.
 
 use forebay_rt::Duration;
 
 use super::limits::SPAN_BUCKETS;
 
-/// A queue's numbers at one moment. Those named in the past tense or as a total only grow; the others go up and down.
+/// A queue's numbers at one moment. Those named in the past tense or as a total only grow; the others go up
+/// and down.
 ///
 /// Source: client-go `util/workqueue/metrics.go`, whose names stand behind each field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,8 +46,8 @@ pub struct Spans {
     pub total: Duration,
     /// The longest one.
     pub longest: Duration,
-    /// How many were at most as long as the same place of [`SPAN_BUCKETS`] says, and longer than the one before; last those
-    /// that were longer than all.
+    /// How many were at most as long as the same place of [`SPAN_BUCKETS`] says, and longer than the one
+    /// before; last those that were longer than all.
     pub buckets: [u64; SPAN_BUCKETS.len() + 1],
 }
 

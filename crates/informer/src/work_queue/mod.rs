@@ -1,8 +1,9 @@
 //! A work queue with the rules of client-go's: keys that there is work for, and one worker a key.
 //!
-//! In: keys, from whoever hears of changes. Out: each key to one worker at a time, at once, later, or the later the more
-//! often it failed. Never: keeps a key twice, knows what a key means, does IO. [`Queue`] has the rules and is told the time;
-//! [`WorkQueue`] is the same for many tasks; [`run_workers`] takes the keys out.
+//! In: keys, from whoever hears of changes. Out: each key to one worker at a time, at once, later, or the
+//! later the more often it failed. Never: keeps a key twice, knows what a key means, does IO. [`Queue`] has
+//! the rules and is told the time; [`WorkQueue`] is the same for many tasks; [`run_workers`] takes the keys
+//! out.
 
 mod handle;
 pub mod limits;

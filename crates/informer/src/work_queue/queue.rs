@@ -1,11 +1,11 @@
 //! Which key is worked on next: the rules, without tasks and without a clock.
 //!
-//! In: keys, and the time. Out: the key to work on. Owned by one caller (`&mut`). Never: waits, asks for the time, or gives
-//! a key to a second worker.
+//! In: keys, and the time. Out: the key to work on. Owned by one caller (`&mut`). Never: waits, asks for the
+//! time, or gives a key to a second worker.
 //!
-//! There is one entry a key, however often and in how many ways it was added: about 100 B and at most three copies of the
-//! key (in the table, among those ready, among those due). The bound is therefore the number of keys there are, which is
-//! the number of objects for whoever adds the keys of a cache.
+//! There is one entry a key, however often and in how many ways it was added: about 100 B and at most three
+//! copies of the key (in the table, among those ready, among those due). The bound is therefore the number of
+//! keys there are, which is the number of objects for whoever adds the keys of a cache.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,11 +21,13 @@ pub type Priority = i32;
 
 /// Keys to work on.
 ///
-/// - A key that is added twice before it is worked on is worked on once, with the higher priority, in the place of the first.
+/// - A key that is added twice before it is worked on is worked on once, with the higher priority, in the
+///   place of the first.
 /// - A key that is added while it is worked on is worked on once more afterwards, and never by two at a time.
-/// - What is due later has a time besides: a key that is added now is worked on now and once more at that time. Of two
-///   times the sooner one counts.
-/// - Once it is shut down nothing is added any more, and what is due later is forgotten; what is ready is still given out.
+/// - What is due later has a time besides: a key that is added now is worked on now and once more at that
+///   time. Of two times the sooner one counts.
+/// - Once it is shut down nothing is added any more, and what is due later is forgotten; what is ready is
+///   still given out.
 ///
 /// Source: client-go `util/workqueue/queue.go`, `delaying_queue.go`; priorities: controller-runtime
 /// `pkg/controller/priorityqueue`.

@@ -8,9 +8,10 @@ use super::*;
 
 /// Runs steps that are separated by `;` and compares what they say.
 ///
-/// `add a`, `add a 5` (priority), `later a 100` (in ms), `later a 100 5`, `next`, `done a`, `len`, `at 100` (ms since the
-/// beginning), `shut`, `drained`, `metrics`, `entries`. What says something is `next` (a key with its priority unless that is 0, `+100` for nothing
-/// before that time, `-` for nothing, `shut`) and those that ask for a number.
+/// `add a`, `add a 5` (priority), `later a 100` (in ms), `later a 100 5`, `next`, `done a`, `len`, `at 100`
+/// (ms since the beginning), `shut`, `drained`, `metrics`, `entries`. What says something is `next` (a key
+/// with its priority unless that is 0, `+100` for nothing before that time, `-` for nothing, `shut`) and
+/// those that ask for a number.
 fn check(steps: &str, says: &str) {
     let began = Clock::manual(0).0.now();
     let ms = |text: &str| Duration::from_millis(text.parse().expect("milliseconds"));
@@ -173,7 +174,8 @@ fn a_storm_of_keys_leaves_no_room_behind() {
     assert!(queue.ready.is_empty() && queue.due.is_empty() && queue.busy.is_empty());
 }
 
-/// Random steps held against the plainest statement of the rules: sets of what is to be done, and of who has what.
+/// Random steps held against the plainest statement of the rules: sets of what is to be done, and of who has
+/// what.
 #[test]
 fn no_work_is_lost_none_is_done_twice_at_once_and_nothing_comes_early() {
     for seed in 0..300 {

@@ -1,8 +1,8 @@
 //! When a key may be tried again: by how often it failed, by how many fail at all, or the later of several.
 //!
-//! In: keys, and the time. Out: how long each is to wait. Never: asks for the time, waits, or knows the queue. Each
-//! limiter has one owner. What is kept is one number a key that failed and was not forgotten since: a key is forgotten when
-//! it is done, so that the bound is the number of objects.
+//! In: keys, and the time. Out: how long each is to wait. Never: asks for the time, waits, or knows the
+//! queue. Each limiter has one owner. What is kept is one number a key that failed and was not forgotten
+//! since: a key is forgotten when it is done, so that the bound is the number of objects.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -46,7 +46,8 @@ pub struct ItemFastSlow<K> {
     failures: HashMap<K, u32>,
 }
 
-/// A bucket of tokens for all keys together: each failure takes one, and waits for it where there is none left.
+/// A bucket of tokens for all keys together: each failure takes one, and waits for it where there is none
+/// left.
 ///
 /// Source: the same file, `BucketRateLimiter`; `golang.org/x/time/rate`, `Reserve`.
 #[derive(Debug)]
@@ -68,7 +69,8 @@ pub struct MaxWait<L> {
     max: Duration,
 }
 
-/// What client-go uses where nothing else is asked for: 5 ms to 1,000 s a key, and 10 retries a second after a burst of 100.
+/// What client-go uses where nothing else is asked for: 5 ms to 1,000 s a key, and 10 retries a second after
+/// a burst of 100.
 pub fn default_limiter<K: Clone + Eq + Hash + Send + 'static>() -> MaxOf<K> {
     MaxOf::new(vec![
         Box::new(ItemExponential::new(limits::BASE_DELAY, limits::MAX_DELAY)),

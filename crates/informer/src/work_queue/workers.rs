@@ -1,7 +1,8 @@
 //! Workers that take keys out of a queue and reconcile them.
 //!
-//! In: a queue, how many workers, and what to do with a key. Out: each key's outcome put back into the queue. Owns its
-//! workers' tasks, which end with it. Never: has two workers on one key, lets a panic through to another key.
+//! In: a queue, how many workers, and what to do with a key. Out: each key's outcome put back into the queue.
+//! Owns its workers' tasks, which end with it. Never: has two workers on one key, lets a panic through to
+//! another key.
 
 use std::future::poll_fn;
 use std::hash::Hash;
@@ -26,12 +27,13 @@ pub enum Outcome {
     Retry(String),
 }
 
-/// Runs `reconcile` on the keys of `queue`, until the queue is shut down and nothing is ready any more. A reconcile that
-/// panics is counted ([`super::Metrics::panics`]) and its key tried again as if it had failed.
+/// Runs `reconcile` on the keys of `queue`, until the queue is shut down and nothing is ready any more. A
+/// reconcile that panics is counted ([`super::Metrics::panics`]) and its key tried again as if it had failed.
 ///
 /// - `workers`: reconciles at once, each a task of its own; at least 1, at most [`limits::WORKERS_MAX`].
 ///
-/// Dropped, it ends its workers at their next await point; their keys are done then, and come again only if they are added.
+/// Dropped, it ends its workers at their next await point; their keys are done then, and come again only if
+/// they are added.
 ///
 /// Source: controller-runtime `pkg/internal/controller/controller.go`, what becomes of a result.
 pub async fn run_workers<K, R>(
@@ -47,7 +49,8 @@ pub async fn run_workers<K, R>(
     for _ in 0..workers.clamp(1, limits::WORKERS_MAX) {
         tasks.spawn_graceful("reconciles", works(queue.clone(), reconcile.clone()));
     }
-    // They watch the queue and not the flag: this waits for them to end by themselves, however long that takes.
+    // They watch the queue and not the flag: this waits for them to end by themselves, however long that
+    // takes.
     tasks.stop(Duration::MAX).await;
 }
 

@@ -1,6 +1,7 @@
 //! What bounds an informer: the bytes that it holds, and how long it is blind.
 //!
-//! In: a simulated server, time that passes when nobody has anything to do. Out: what the informer holds, tells and asks for.
+//! In: a simulated server, time that passes when nobody has anything to do. Out: what the informer holds,
+//! tells and asks for.
 
 mod server;
 mod spill;

@@ -1,6 +1,7 @@
 //! A server with one collection of ConfigMaps in each namespace, whose data is long and like nothing else.
 //!
-//! In: what is there, and how it is to behave. Out: answers; what it was asked for. Never: real time, a real connection.
+//! In: what is there, and how it is to behave. Out: answers; what it was asked for. Never: real time, a real
+//! connection.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,5 @@
-//! What an informer does that puts into a file what is more than it may hold: it serves all of it, and says so where the file fails.
+//! What an informer does that puts into a file what is more than it may hold: it serves all of it, and says
+//! so where the file fails.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,8 @@ use crate::{notices, peak, revision, until};
 const OBJECTS: usize = 8_000;
 /// The headers and places of 9,000 objects, which never go into a file, are 2.1 MB of it.
 const MAX: usize = 3 << 20;
-/// Pages of a cache that fills which are on their way to rest, at rest: they come on top. All of it is twice that.
+/// Pages of a cache that fills which are on their way to rest, at rest: they come on top. All of it is twice
+/// that.
 const MORE: usize = 10 << 20;
 
 /// A directory that is gone with the test.
@@ -109,7 +111,9 @@ async fn all_is_served_and_no_more_is_held_than_may_be() {
     assert_eq!((updated, added, server.lists()), (500, 1_000, 1));
     until(|| informer.held_bytes() <= MAX + (1 << 20)).await;
     all_is_there(&informer, 8_999);
-    assert!(informer.health().failing.is_none());
+    // The time of the test runs on while the file is written by another thread: the server may seem silent.
+    assert!(matches!(informer.health().failing, None | Some((Why::Silent, _))), "{:?}", informer.health());
+    assert_eq!(informer.stats()[0].1.spill_losses, 0);
     drop((told, informer));
     factory.stop(std::time::Duration::from_secs(10)).await;
     #[cfg(target_os = "linux")]

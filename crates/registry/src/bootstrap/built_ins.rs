@@ -1,8 +1,9 @@
-//! Objects that a server has without anybody making them: the local APIServices, and the levels and schemas of flow
-//! control. Those that are deleted come back; the roles of Kubernetes' own users do with the next start.
+//! Objects that a server has without anybody making them: the local APIServices, and the levels and schemas
+//! of flow control. Those that are deleted come back; the roles of Kubernetes' own users do with the next
+//! start.
 //!
-//! In: the catalog. Out: the objects, written when they are missing, and the APIServices of CRDs that are gone, deleted.
-//! Never: overwrites what somebody has made of them, unless it asks for it or must not be.
+//! In: the catalog. Out: the objects, written when they are missing, and the APIServices of CRDs that are
+//! gone, deleted. Never: overwrites what somebody has made of them, unless it asks for it or must not be.
 //!
 //! Source: kubernetes v1.36.3 `registry/flowcontrol/{ensurer,rest}`, `controlplane/controller/crdregistration`;
 //! kube-aggregator v0.36.3 `controllers/autoregister`.
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{DeleteOptions, UpdateOptions};
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::store::Mode;
 use forebay_catalog::{Catalog, Served};
 use futures_util::{TryStreamExt, stream};
@@ -22,8 +23,10 @@ use crate::context::Context;
 use crate::delete;
 use crate::limits::{BUILT_IN_WRITES_MAX, BUILT_INS_PERIOD};
 use crate::new_object;
-use crate::request::{Body, Target};
+use crate::owners;
 use crate::update;
+use forebay_api::Body;
+use forebay_catalog::Target;
 use forebay_catalog::groups;
 use forebay_strategy::flowcontrol as flow_control;
 
@@ -31,6 +34,9 @@ const AGGREGATOR: &str = "apiregistration.k8s.io";
 const CRDS: &str = "apiextensions.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+// As they are called upstream.
+const FLOW_CONTROL_PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
+const FLOW_CONTROL_CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 /// The label of APIServices that a server manages: `onstart` for its own versions, `true` for those of CRDs.
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
@@ -47,13 +53,14 @@ struct BuiltIn {
 /// When the store cannot be written or read.
 pub(super) async fn ensure_built_ins(context: &Arc<Context>) -> Result<(), Status> {
     let catalog = context.catalog();
-    let wanted = missing_services(context, &catalog)?.into_iter().chain(flow_controls(&catalog));
+    let wanted = missing_services(&catalog)?.into_iter().chain(flow_controls(&catalog));
     stream::iter(wanted.map(Ok))
         .try_for_each_concurrent(BUILT_IN_WRITES_MAX, |one| ensure_one(context, one))
         .await
 }
 
-/// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be deleted.
+/// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be
+/// deleted.
 ///
 /// # Errors
 /// When the store cannot be written or read.
@@ -88,36 +95,44 @@ pub(super) async fn keep_built_ins(context: Arc<Context>) {
 
 async fn ensure_one(context: &Arc<Context>, wanted: BuiltIn) -> Result<(), Status> {
     let BuiltIn { served, namespace, mut object } = wanted;
-    let store = context.store_of(&served)?;
+    let store = served.stored()?;
     let name = object["metadata"]["name"].as_str().unwrap_or("").to_string();
     let key = store.key(namespace.unwrap_or(""), &name);
     let namespace = namespace.map(String::from);
-    let mut target =
-        Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() };
+    let mut target = Target::of_server(served, namespace, None);
+    let manager = match target.served.group() {
+        FLOW_CONTROL => FLOW_CONTROL_PRODUCER,
+        _ => owners::SERVER,
+    };
     if let Some(current) = store.cached(&key) {
         let current = target.served.to_value(&current.object)?;
         let Some(renewed) = flow_control::renewed(&current, &object) else { return Ok(()) };
         target.name = Some(name);
         let body = Body::Value(renewed);
-        return match update::update(context, &target, &body, &UpdateOptions::default(), None).await {
+        let options = UpdateOptions { field_manager: manager.to_owned(), ..UpdateOptions::default() };
+        return match update::update(context, &target, &body, &options, None).await {
             Ok(_) => Ok(()),
             Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(()),
             Err(status) => Err(status),
         };
     }
-    new_object::fill_in(context, &target, &mut object)?;
+    new_object::fill_in(context, &target, &mut object);
     flow_control::settle(&mut object, &context.now_rfc3339());
+    owners::by_server(context, &target.served, (manager, ""), None, &mut object)?;
+    if object["kind"] == "FlowSchema" {
+        owners::status_by_server(context, &target.served, FLOW_CONTROL_CONSUMER, &mut object)?;
+    }
     match store.create(key, target.served.encode(object)?, None, Mode::Commit).await {
         Ok(_) | Err(None) => Ok(()),
         Err(Some(status)) => Err(status),
     }
 }
 
-/// An APIService for each version that is served and has none, but for the aggregator's own. There may be as many as CRDs, so those that exist
-/// are not looked into.
-fn missing_services(context: &Arc<Context>, catalog: &Catalog) -> Result<Vec<BuiltIn>, Status> {
+/// An APIService for each version that is served and has none, but for the aggregator's own. There may be as
+/// many as CRDs, so those that exist are not looked into.
+fn missing_services(catalog: &Catalog) -> Result<Vec<BuiltIn>, Status> {
     let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(Vec::new()) };
-    let store = context.store_of(served)?;
+    let store = served.stored()?;
     let versions: BTreeMap<(&str, &str), bool> = catalog
         .iter()
         .filter(|of| of.group() != AGGREGATOR)
@@ -138,7 +153,7 @@ fn missing_services(context: &Arc<Context>, catalog: &Catalog) -> Result<Vec<Bui
 async fn drop_stale_services(context: &Arc<Context>) -> Result<(), Status> {
     let catalog = context.catalog();
     let Some(served) = catalog.resource(AGGREGATOR, "v1", "apiservices") else { return Ok(()) };
-    let store = context.store_of(served)?;
+    let store = served.stored()?;
     let Ok(snapshot) = store.cacher.snapshot() else { return Ok(()) };
     let managed = snapshot
         .range(&store.reach(None, None), None)
@@ -149,14 +164,7 @@ async fn drop_stale_services(context: &Arc<Context>) -> Result<(), Status> {
     });
     for name in without_definition(context, &catalog, unserved.collect()).await? {
         let name = Some(name.to_string());
-        let target = Target {
-            served: served.clone(),
-            namespace: None,
-            name,
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
+        let target = Target::of_server(served.clone(), None, name);
         match delete::delete(context, &target, &DeleteOptions::default()).await {
             Ok(_) => {}
             Err(status) if status.reason == Reason::NotFound => {}
@@ -166,8 +174,9 @@ async fn drop_stale_services(context: &Arc<Context>) -> Result<(), Status> {
     Ok(())
 }
 
-/// Those of `names`, which are of APIServices, whose version no CRD says is served; none while a CRD cannot be read. The
-/// catalog may be behind, and has no versions that only a webhook converts to; a kube-apiserver beside it has.
+/// Those of `names`, which are of APIServices, whose version no CRD says is served; none while a CRD cannot
+/// be read. The catalog may be behind, and has no versions that only a webhook converts to; a kube-apiserver
+/// beside it has.
 async fn without_definition<'n>(
     context: &Arc<Context>,
     catalog: &Catalog,
@@ -179,7 +188,7 @@ async fn without_definition<'n>(
     if names.is_empty() {
         return Ok(names);
     }
-    let store = context.store_of(served)?;
+    let store = served.stored()?;
     let (all, crds) = (store.reach(None, None), context.fresh(&store).await?);
     if crds.may_have_unreadable(&all) {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! What exists from the first start on: the four namespaces, the classes of priority that the system has, what is
-//! called `kubernetes`, and what [`built_ins`] keeps.
+//! What exists from the first start on: the four namespaces, the classes of priority that the system has,
+//! what is called `kubernetes`, and what [`built_ins`] keeps.
 
 mod built_ins;
 mod roles;
@@ -7,7 +7,7 @@ mod roles;
 use std::sync::Arc;
 
 use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::store::Store;
 use serde_json::{Value, json};
 
@@ -16,18 +16,21 @@ use crate::crd;
 use crate::create;
 use crate::identity::lease;
 use crate::kubernetes_service;
-use crate::request::{Body, Target};
+use crate::policy_source;
+use forebay_api::Body;
+use forebay_catalog::Target;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// What takes longest to be read, as a rule: nothing of what a start writes depends on it, so that is written meanwhile.
+/// What takes longest to be read, as a rule: nothing of what a start writes depends on it, so that is written
+/// meanwhile.
 fn is_largest(store: &Store) -> bool {
     (&*store.group, &*store.resource) == ("", "pods")
 }
 
-/// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest last. Then early
-/// history may be read.
+/// Makes sure that what is always there exists, serves the CRDs, and waits for the caches: for the largest
+/// last. Then early history may be read.
 ///
 /// # Errors
 /// When the store cannot be written or read.
@@ -50,9 +53,11 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     }
     kubernetes_service::start_services(context).await;
     crd::start_crds(context).await?;
+    policy_source::start(context).await?;
     built_ins::ensure_built_ins(context).await?;
     built_ins::ensure_roles(context).await?;
     lease::start(context).await;
+    context.in_force.begin_calling();
     for store in largest {
         store.cacher.wait_ready().await;
     }
@@ -65,14 +70,7 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
 async fn ensure(context: &Arc<Context>, group: &str, resource: &str, object: Value) -> Result<(), Status> {
     let served = context.catalog().resource(group, "v1", resource).cloned();
     let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
-    let target = Target {
-        served,
-        namespace: None,
-        name: None,
-        subresource: None,
-        caller: None,
-        lease: Lease::of_server(),
-    };
+    let target = Target::of_server(served, None, None);
     match create::create(context, &target, &Body::Value(object), &CreateOptions::default()).await {
         Err(status) if status.reason != Reason::AlreadyExists => Err(status),
         _ => Ok(()),

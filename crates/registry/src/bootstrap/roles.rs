@@ -107,7 +107,7 @@ fn add_rule(role: Option<&mut Rbac>, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_strategy::{Kind, defaults, validate_create};
+    use forebay_strategy::{GroupKind, defaults, validate_create};
 
     #[test]
     fn every_line_of_the_table_is_understood() {
@@ -126,7 +126,7 @@ mod tests {
     fn every_object_is_valid_and_complete() {
         for Rbac { object, .. } in all() {
             let kind = object["kind"].as_str().expect("a kind");
-            let kind = Kind::built_in(GROUP, kind);
+            let kind = GroupKind::built_in(GROUP, kind);
             let mut filled = object.clone();
             defaults(&kind, &mut filled);
             assert_eq!(filled, object, "is filled in");

@@ -1,28 +1,31 @@
 //! The end of a CRD: its objects, then itself.
 //!
-//! In: a CRD that is being deleted. Out: neither it nor its objects, or it as it is when it is not in that deletion any more.
+//! In: a CRD that is being deleted. Out: neither it nor its objects, or it as it is when it is not in that
+//! deletion any more.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
 use forebay_catalog::crd::text;
 use forebay_catalog::errors;
 use forebay_catalog::store::{Decision, Mode, Store};
-use forebay_schema::crd::conditions;
+use forebay_crd::conditions;
 use serde_json::Value;
 
 use super::READY_WAIT;
 use crate::context::Context;
 use crate::delete;
-use crate::request::Target;
+use crate::owners;
+use forebay_catalog::Target;
 use forebay_strategy::CLEANUP_FINALIZER;
 
 /// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
 
-/// One deletion of one CRD. A store that was put back to an earlier state may have the same CRD in none, or in another.
+/// One deletion of one CRD. A store that was put back to an earlier state may have the same CRD in none, or
+/// in another.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Deletion {
     uid: String,
@@ -38,7 +41,8 @@ impl Deletion {
     }
 }
 
-/// The end of one CRD: its objects first, then itself. Given up once the CRD is gone, or not in that deletion any more.
+/// The end of one CRD: its objects first, then itself. Given up once the CRD is gone, or not in that deletion
+/// any more.
 pub(super) struct Cleanup {
     pub(super) context: Arc<Context>,
     pub(super) crds: Arc<Store>,
@@ -112,14 +116,7 @@ impl Cleanup {
     /// Whether nothing is left.
     async fn delete_objects(&self) -> bool {
         let Some((store, served)) = &self.objects else { return true };
-        let target = Target {
-            served: served.clone(),
-            namespace: None,
-            name: None,
-            subresource: None,
-            caller: None,
-            lease: Lease::of_server(),
-        };
+        let target = Target::of_server(served.clone(), None, None);
         if let Err(status) = delete::delete_everything(&self.context, &target).await {
             tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
             return false;
@@ -148,22 +145,27 @@ impl Cleanup {
         .await
     }
 
-    /// Stores what `make` makes of the CRD, or removes it when that is nothing. One that is gone, another of the same name,
-    /// or one that is not in that deletion any more is left alone.
+    /// Stores what `make` makes of the CRD, or removes it when that is nothing. One that is gone, another of
+    /// the same name, or one that is not in that deletion any more is left alone.
     async fn change(&self, make: impl Fn(Value) -> Option<Value>) -> Result<(), Status> {
         let key = self.crds.key("", &self.name);
         let done = self
             .crds
             .guarded_update(&key, Mode::Commit, |current| {
                 let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
-                let value = self.served.to_value(&current.object)?;
-                if !self.is_of(&value) {
-                    return Ok(Decision::Keep { carry: () });
+                let live = self.served.to_value(&current.object)?;
+                if !self.is_of(&live) {
+                    return Ok(Decision::Keep);
                 }
-                Ok(match make(value) {
-                    Some(value) => Decision::Put { value: self.served.encode(value)?, ttl: None, carry: () },
-                    None => Decision::Delete { carry: () },
-                })
+                let Some(mut value) = make(live.clone()) else { return Ok(Decision::Delete) };
+                owners::by_server(
+                    &self.context,
+                    &self.served,
+                    (owners::SERVER, "status"),
+                    Some(&live),
+                    &mut value,
+                )?;
+                Ok(Decision::Put { value: self.served.encode(value)?, ttl: None })
             })
             .await;
         match done {

@@ -1,9 +1,11 @@
-//! The Lease by which a server says that it is there: `apiserver-<hash>` in kube-system, as kube-apiserver keeps one.
+//! The Lease by which a server says that it is there: `apiserver-<hash>` in kube-system, as kube-apiserver
+//! keeps one.
 //!
-//! In: what the host is called, and where the server is reached. Out: the Lease, made at the start and renewed from then on at a pace
-//! that leaves an idle disk alone (ADR 47), and the end of those whose servers are gone. It also moves the store's revision: a
-//! continue token names one, and is over once history has moved past it. Owner: one task. Where others may be on the store a server
-//! that ends takes its own away; alone it leaves it, and its next start takes it over.
+//! In: what the host is called, and where the server is reached. Out: the Lease, made at the start and
+//! renewed from then on at a pace that leaves an idle disk alone (ADR 47), and the end of those whose servers
+//! are gone. It also moves the store's revision: a continue token names one, and is over once history has
+//! moved past it. Owner: one task. Where others may be on the store a server that ends takes its own away;
+//! alone it leaves it, and its next start takes it over.
 //!
 //! Source: kubernetes v1.36.3 `controlplane/apiserver/server.go`, `controlplane/controller/apiserverleasegc`; component-helpers
 //! v0.36.3 `apimachinery/lease`; apiserver v0.36.3 `server/config.go`.
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_apimachinery::options::{DeleteOptions, Preconditions};
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Current, Decision, Mode};
 use jiff::Timestamp;
@@ -22,16 +24,22 @@ use super::{COMPONENT, DURATION_SECONDS, Identity, LABEL};
 use crate::context::Context;
 use crate::delete;
 use crate::new_object;
-use crate::request::Target;
+use crate::owners;
+use forebay_catalog::Target;
 
 const NAMESPACE: &str = "kube-system";
 
-/// How often it is renewed, and looked for those that are over. kube-apiserver does it each 10 s, 8,640 times a day; this is 360 times,
-/// each a commit of 52 KiB and, when what it replaced is given up, another of 40 (ADR 47). More often than history is kept for, so that a
-/// token is over within less than twice that, for which upstream's conformance test waits.
+/// How often it is renewed, and looked for those that are over. kube-apiserver does it each 10 s, 8,640 times
+/// a day; this is 360 times, each a commit of 52 KiB and, when what it replaced is given up, another of 40
+/// (ADR 47). More often than history is kept for, so that a token is over within less than twice that, for
+/// which upstream's conformance test waits.
 const RENEW_EVERY: Duration = Duration::from_secs(4 * 60);
 /// After one that failed.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a server is taken to be there after it has renewed its Lease, where it says nothing else: several
+/// times as long as kube-apiserver takes to do so again.
+const PRESENT_FOR: Duration = Duration::from_secs(45);
 
 /// For how long either engine keeps history, unless it is told otherwise.
 const HISTORY: Duration = Duration::from_secs(5 * 60);
@@ -76,7 +84,7 @@ async fn look_after_identity(context: &Arc<Context>, identity: &Identity, holder
 async fn renew_identity(context: &Arc<Context>, identity: &Identity, holder: &str) -> Result<(), Status> {
     let Some(_turn) = context.services.turn_to_stay().await else { return Ok(()) };
     let target = identity_leases(context)?;
-    let (served, store) = (&target.served, context.store_of(&target.served)?);
+    let (served, store) = (&target.served, target.served.stored()?);
     let key = store.key(NAMESPACE, &identity.name);
     let judge = |current: Option<&Current>| {
         let mut lease = match current {
@@ -86,12 +94,14 @@ async fn renew_identity(context: &Arc<Context>, identity: &Identity, holder: &st
                     "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
                     "metadata": { "name": identity.name, "namespace": NAMESPACE },
                 });
-                new_object::fill_in(context, &target, &mut new)?;
+                new_object::fill_in(context, &target, &mut new);
                 new
             }
         };
+        let live = current.is_some().then(|| lease.clone());
         identity.put_into(&mut lease, holder, context.timestamp());
-        Ok(Decision::Put { value: served.encode(lease)?, ttl: None, carry: () })
+        owners::by_server(context, served, (owners::SERVER, ""), live.as_ref(), &mut lease)?;
+        Ok(Decision::Put { value: served.encode(lease)?, ttl: None })
     };
     store.guarded_update(&key, Mode::Commit, judge).await.map(drop)
 }
@@ -103,10 +113,33 @@ pub(crate) async fn end(context: &Arc<Context>) -> Result<(), Status> {
     gone(delete::delete(context, &target, &DeleteOptions::default()).await.map(drop))
 }
 
+/// The names of servers whose Leases were renewed not long ago: kube-apiserver does it each 10 s. One of ours
+/// has said its word long before it does so again.
+///
+/// # Errors
+/// The Leases are not read yet.
+pub(crate) fn present(context: &Arc<Context>) -> Result<Vec<String>, Status> {
+    let leases = identity_leases(context)?;
+    let store = leases.served.stored()?;
+    let oldest = context.timestamp() - PRESENT_FOR;
+    let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
+    let all = snapshot.range(&store.reach(Some(NAMESPACE), None), None);
+    let mut present = Vec::new();
+    // Few: Leases of components.
+    for lease in all.filter(|lease| lease.label(LABEL) == Some(COMPONENT)) {
+        let renewed =
+            leases.served.to_value(lease)?["spec"]["renewTime"].as_str().map(str::parse::<Timestamp>);
+        if matches!(renewed, Some(Ok(renewed)) if renewed >= oldest) {
+            present.push(lease.name().to_owned());
+        }
+    }
+    Ok(present)
+}
+
 /// Deletes the Leases of servers that have said nothing for longer than they said they would.
 async fn end_old_identities(context: &Arc<Context>, own: &Identity) -> Result<(), Status> {
     let leases = identity_leases(context)?;
-    let store = context.store_of(&leases.served)?;
+    let store = leases.served.stored()?;
     let now = context.timestamp();
     let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
     let all = snapshot.range(&store.reach(Some(NAMESPACE), None), None);
@@ -131,7 +164,7 @@ fn identity_leases(context: &Arc<Context>) -> Result<Target, Status> {
     let served = context.catalog().resource("coordination.k8s.io", "v1", "leases").cloned();
     let served = served.ok_or_else(|| Status::internal("leases are not served"))?;
     let namespace = Some(NAMESPACE.to_owned());
-    Ok(Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() })
+    Ok(Target::of_server(served, namespace, None))
 }
 
 /// Whether a Lease is over at `now`. One that does not say for how long it is was not made by a server.

@@ -1,16 +1,17 @@
-//! Where the servers of a store are to be found: each keeps a lease with its own address, and the union of them is where the
-//! `kubernetes` Service leads to. So servers on one store, real ones among them, do not overwrite each other's endpoints, and one
-//! that is gone is left out when its lease ends.
+//! Where the servers of a store are to be found: each keeps a lease with its own address, and the union of
+//! them is where the `kubernetes` Service leads to. So servers on one store, real ones among them, do not
+//! overwrite each other's endpoints, and one that is gone is left out when its lease ends.
 //!
-//! In: this server's address. Out: everybody's. A lease is the key `masterleases/<address>` with an Endpoints object, which is put
-//! again every few seconds for a little longer than that. Where nobody else can be on the store there is no lease.
+//! In: this server's address. Out: everybody's. A lease is the key `masterleases/<address>` with an Endpoints
+//! object, which is put again every few seconds for a little longer than that. Where nobody else can be on
+//! the store there is no lease.
 //! Source: kubernetes v1.36.3 `controlplane/reconcilers`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Status};
-use forebay_backend::{Expect, Op, Outcome, Range, Txn, Versioned};
+use forebay_backend::{Expect, Op, Range, Txn, TxnResponse, Versioned};
 use forebay_catalog::errors;
 use forebay_catalog::limits::ROUNDS_MAX;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use crate::context::Context;
 use crate::identity::lease;
 use crate::kubernetes_service as kubernetes;
 use crate::limits::{ADVERTISED_LEASE, ADVERTISED_SERVERS_MAX};
+use crate::neighbours;
 
 /// The addresses of all servers that are there, this one's included; it says so with this call.
 pub(super) async fn advertise(context: &Arc<Context>, own: IpAddr) -> Result<Vec<String>, Status> {
@@ -50,6 +52,7 @@ async fn end_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> {
     // Whoever is about to renew it does so first; nobody does after that.
     let _turn = context.services.turn.acquire().await;
     remove_lease(context, own).await?;
+    neighbours::end(context).await?;
     lease::end(context).await?;
     let rest = advertised(context).await?;
     // The last one leaves everything as it is: whoever comes next writes it anew.
@@ -62,8 +65,8 @@ async fn remove_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status>
         let Some(found) = lease(context, &key).await? else { return Ok(()) };
         let txn = Txn { key: key.clone(), expect: Expect::At(found.revision), op: Op::Delete };
         match context.backend.commit(txn).await.map_err(|error| errors::txn(&error))? {
-            Outcome::Committed(_) => return Ok(()),
-            Outcome::Conflict(_) => {}
+            TxnResponse::Committed(_) => return Ok(()),
+            TxnResponse::Conflict(_) => {}
         }
     }
     Err(somebody_else_keeps(own))
@@ -83,8 +86,8 @@ async fn renew_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> 
         let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
         let op = Op::Put { value: value.into(), ttl: Some(ADVERTISED_LEASE) };
         match context.backend.commit(Txn { key: key.clone(), expect, op }).await {
-            Ok(Outcome::Committed(_)) => return Ok(()),
-            Ok(Outcome::Conflict(_)) => {}
+            Ok(TxnResponse::Committed(_)) => return Ok(()),
+            Ok(TxnResponse::Conflict(_)) => {}
             Err(error) => return Err(errors::txn(&error)),
         }
     }

@@ -1,11 +1,11 @@
 //! The `kubernetes` Service, by which what runs in a cluster finds this server, and the default ServiceCIDR.
 //!
-//! In: the configured ranges and endpoint. Out: ServiceCIDR, Service, Endpoints and EndpointSlice of the name `kubernetes`, made
-//! at the start and kept right from then on; claims repaired now and then. Owner: one task, which looks at caches and
-//! writes only what is wrong.
+//! In: the configured ranges and endpoint. Out: ServiceCIDR, Service, Endpoints and EndpointSlice of the name
+//! `kubernetes`, made at the start and kept right from then on; claims repaired now and then. Owner: one
+//! task, which looks at caches and writes only what is wrong.
 //!
-//! Endpoints and EndpointSlice are written past validation: a server that is known by its loopback address only leads
-//! there. With several servers on one store they lead to all of them (`advertised.rs`).
+//! Endpoints and EndpointSlice are written past validation: a server that is known by its loopback address
+//! only leads there. With several servers on one store they lead to all of them (`advertised.rs`).
 //!
 //! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
 
@@ -15,26 +15,32 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use forebay_apimachinery::options::CreateOptions;
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::options::{CreateOptions, PatchOptions};
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::store::{Decision, Mode};
 use serde_json::{Value, json};
 
+use crate::apply;
 use crate::context::Context;
 use crate::create;
 use crate::limits::{REPAIR_PERIOD, REPAIR_RETRY_PAUSE, SERVICE_LOOK_PERIOD};
 use crate::new_object;
-use crate::request::{Body, Target};
+use crate::owners;
 use crate::ruled::Ruled as _;
 use crate::services::cidrs::address_ranges;
 use crate::services::claim::typed;
 use crate::services::{NAME, NAMESPACE, repair, unreadable};
+use forebay_api::Body;
+use forebay_catalog::Target;
 use forebay_strategy as strategy;
 
 const PORT: u16 = 443;
 
-/// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it returns;
-/// what is there already is repaired behind its back.
+/// Who says of the default ServiceCIDR that it is ready.
+const CIDR_MANAGER: &str = "kubernetes-service-cidr-controller";
+
+/// Sees to the default ServiceCIDR and the `kubernetes` Service, and goes on to. A new store has both when it
+/// returns; what is there already is repaired behind its back.
 pub(crate) async fn start_services(context: &Arc<Context>) {
     let store = context.built_in("", "v1", "services");
     let known = store.is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
@@ -96,11 +102,6 @@ async fn settle_kubernetes(context: &Arc<Context>, part: Part) {
 async fn settle_default_cidr(context: &Arc<Context>) -> Result<(), Status> {
     let ranges: Vec<String> =
         context.config.services.cluster_ip_ranges.iter().map(ToString::to_string).collect();
-    let now = context.now_rfc3339();
-    let conditions = json!([{
-        "type": "Ready", "status": "True", "lastTransitionTime": now, "reason": "",
-        "message": "Kubernetes default Service CIDR is ready",
-    }]);
     let wanted = json!({
         "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": { "name": NAME },
         "spec": { "cidrs": ranges },
@@ -110,13 +111,34 @@ async fn settle_default_cidr(context: &Arc<Context>) -> Result<(), Status> {
         if known.len() == 1 && ranges.len() == 2 && known[0] == ranges[0] {
             found["spec"]["cidrs"] = json!(ranges);
         }
-        let ready = found["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
-        let leaving = found["metadata"]["deletionTimestamp"].is_string();
-        if !ready && !leaving && found["spec"]["cidrs"] == json!(ranges) {
-            found["status"] = json!({ "conditions": conditions });
-        }
     })
-    .await
+    .await?;
+    say_ready(context, &json!(ranges)).await
+}
+
+/// Says of the ServiceCIDR of the configured ranges that it is ready, unless something is said of it.
+async fn say_ready(context: &Arc<Context>, ranges: &Value) -> Result<(), Status> {
+    let of_object = target(context, "networking.k8s.io", "servicecidrs")?;
+    let store = of_object.served.stored()?;
+    let state = context.fresh(&store).await?;
+    let Some(found) = state.get(&store.key(of_object.namespace(), NAME)) else { return Ok(()) };
+    let found = of_object.served.to_value(found)?;
+    let is_told = found["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
+    let is_leaving = found["metadata"]["deletionTimestamp"].is_string();
+    if is_told || is_leaving || found["spec"]["cidrs"] != *ranges {
+        return Ok(());
+    }
+    let config = json!({
+        "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": { "name": NAME },
+        "status": { "conditions": [{
+            "type": "Ready", "status": "True", "lastTransitionTime": context.now_rfc3339(),
+            "message": "Kubernetes default Service CIDR is ready",
+        }] },
+    });
+    let of_status = Target { name: Some(NAME.into()), subresource: Some("status".into()), ..of_object };
+    let options =
+        PatchOptions { field_manager: CIDR_MANAGER.to_owned(), force: true, ..PatchOptions::default() };
+    apply::apply(context, &of_status, &Body::Value(config), &options, None).await.map(drop)
 }
 
 /// The Service, at the first address of the first range.
@@ -130,8 +152,8 @@ async fn settle_service(context: &Arc<Context>) -> Result<(), Status> {
         return Ok(());
     }
     if let Some(found) = state.get(&key) {
-        // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has moved is
-        // followed.
+        // Upstream leaves it as it is, and so in the hands of those who add to it; a port of ours that has
+        // moved is followed.
         let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
             ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
         });
@@ -217,7 +239,8 @@ async fn settle_endpoint_slice(context: &Arc<Context>, addresses: &[String]) -> 
     .await
 }
 
-/// Whether `of` has the ports that it should have. Those of another server are left as they are, as upstream does but at its start.
+/// Whether `of` has the ports that it should have. Those of another server are left as they are, as upstream
+/// does but at its start.
 fn has_ports(context: &Arc<Context>, of: &Value) -> bool {
     let Some((_, port)) = context.config.services.endpoint else { return true };
     let Some([known]) = of["ports"].as_array().map(Vec::as_slice) else { return false };
@@ -225,8 +248,8 @@ fn has_ports(context: &Arc<Context>, of: &Value) -> bool {
     known["name"] == "https" && known["protocol"] == "TCP" && (known["port"] == port || is_others)
 }
 
-/// Whether a port that is not this server's is taken for another one's: once its own was written, where there may be
-/// others. They would write in turn for ever.
+/// Whether a port that is not this server's is taken for another one's: once its own was written, where there
+/// may be others. They would write in turn for ever.
 fn leaves_others(context: &Arc<Context>, settled: &AtomicBool) -> bool {
     settled.load(Ordering::Relaxed) && !context.is_alone()
 }
@@ -235,11 +258,12 @@ fn target(context: &Arc<Context>, group: &str, resource: &str) -> Result<Target,
     let served = context.catalog().resource(group, "v1", resource).cloned();
     let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
     let namespace = served.namespaced.then(|| NAMESPACE.to_string());
-    Ok(Target { served, namespace, name: None, subresource: None, caller: None, lease: Lease::of_server() })
+    Ok(Target::of_server(served, namespace, None))
 }
 
-/// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing is
-/// written where nothing is to be changed. One that cannot be read stays as it is: whoever read it has named it.
+/// Makes the object called `kubernetes` what `change` makes of it, or of `wanted` when there is none. Nothing
+/// is written where nothing is to be changed. One that cannot be read stays as it is: whoever read it has
+/// named it.
 async fn settle(
     context: &Arc<Context>,
     (group, resource): (&str, &str),
@@ -247,7 +271,7 @@ async fn settle(
     change: impl Fn(&mut Value),
 ) -> Result<(), Status> {
     let target = target(context, group, resource)?;
-    let (served, store) = (&target.served, context.store_of(&target.served)?);
+    let (served, store) = (&target.served, target.served.stored()?);
     let key = store.key(target.namespace(), NAME);
     let state = context.fresh(&store).await?;
     if unreadable::is_at(&key, &state, &store).await? {
@@ -265,15 +289,16 @@ async fn settle(
     let judge = |current: Option<&forebay_catalog::store::Current>| {
         let Some(current) = current else {
             let mut new = wanted.clone();
-            new_object::fill_in(context, &target, &mut new)?;
+            new_object::fill_in(context, &target, &mut new);
             change(&mut new);
-            return Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () });
+            owners::by_server(context, served, (owners::SERVER, ""), None, &mut new)?;
+            return Ok(Decision::Put { value: served.encode(new)?, ttl: None });
         };
         let old = served.to_value(&current.object)?;
         let mut new = old.clone();
         change(&mut new);
         if new == old {
-            return Ok(Decision::Keep { carry: () });
+            return Ok(Decision::Keep);
         }
         let status = new.get("status").cloned();
         strategy::prepare_update(
@@ -286,7 +311,8 @@ async fn settle(
         if let Some(status) = status {
             new["status"] = status;
         }
-        Ok(Decision::Put { value: served.encode(new)?, ttl: None, carry: () })
+        owners::by_server(context, served, (owners::SERVER, ""), Some(&old), &mut new)?;
+        Ok(Decision::Put { value: served.encode(new)?, ttl: None })
     };
     store.guarded_update(&key, Mode::Commit, judge).await.map(drop)
 }

@@ -1,8 +1,9 @@
-//! What Go says of a merged object that its struct cannot hold: the words of apimachinery's unstructured converter.
+//! What Go says of a merged object that its struct cannot hold: the words of apimachinery's unstructured
+//! converter.
 //!
-//! In: a built-in type and a value. Out: the first mismatch, if it is one that the converter words by itself; types that
-//! decode themselves (times, quantities) speak for themselves elsewhere.
-//! Never: changes the value, checks what Go would convert without a word.
+//! In: a built-in type and a value. Out: the first mismatch, if it is one that the converter words by itself;
+//! types that decode themselves (times, quantities) speak for themselves elsewhere. Never: changes the value,
+//! checks what Go would convert without a word.
 //!
 //! Source: apimachinery v0.36.3 `pkg/runtime/converter.go`.
 
@@ -20,7 +21,8 @@ pub fn not_a_string(value: &Value) -> Option<String> {
     plain(TypeKind::String, value, || "string".into())
 }
 
-/// What the decoder of one value said, as the converter passes it on: it gave it that value alone, and bytes as JSON.
+/// What the decoder of one value said, as the converter passes it on: it gave it that value alone, and bytes
+/// as JSON.
 pub fn decoder(why: String) -> String {
     if why.starts_with("illegal base64") {
         return format!("error decoding from json: {why}");
@@ -55,7 +57,8 @@ fn first(table: &Table, ty: TypeId, value: &Value, depth: usize) -> Option<Strin
     }
 }
 
-/// A scalar: what Go could convert but JSON may not is told by its type, anything else by the kind of the target.
+/// A scalar: what Go could convert but JSON may not is told by its type, anything else by the kind of the
+/// target.
 fn plain(kind: TypeKind, value: &Value, go_name: impl Fn() -> String) -> Option<String> {
     let whole = |value: &Value| value.as_f64().is_some_and(|number| number.trunc() == number);
     let (fits, target) = match kind {

@@ -1,13 +1,13 @@
 //! One claim: an address or a node port that one Service has, as a key in the store.
 //!
-//! In: an item and its Service. Out: the claim made where there was none, read, or given back. Never: decides who is to
-//! have what; touches a claim that is not the Service's.
+//! In: an item and its Service. Out: the claim made where there was none, read, or given back. Never: decides
+//! who is to have what; touches a claim that is not the Service's.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::{Key, Lease, Revision, Status};
-use forebay_backend::{Backend as _, Expect, Op, Outcome, Txn};
+use forebay_apimachinery::{Key, Revision, Status};
+use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Mode, Store};
 use forebay_object::Object;
@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::new_object;
-use crate::request::Target;
-use forebay_strategy::services::{Family, Item, holdings};
+use crate::owners;
+use forebay_catalog::Target;
+use forebay_strategy::services::{Allocation, Family, holdings};
 
 /// Who makes the IPAddresses of Services, in their label.
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
@@ -55,7 +56,7 @@ impl Owner {
 
 impl Claim {
     /// Reads a claim of either kind.
-    pub fn read(item: Item, revision: Revision, value: &Value) -> Claim {
+    pub fn read(item: Allocation, revision: Revision, value: &Value) -> Claim {
         let parent = &value["spec"]["parentRef"];
         let text = |value: &Value| value.as_str().unwrap_or("").to_string();
         let service = text(&parent["group"]).is_empty() && parent["resource"] == "services";
@@ -64,39 +65,39 @@ impl Claim {
             revision,
             owner: service
                 .then(|| Owner { namespace: text(&parent["namespace"]), name: text(&parent["name"]) }),
-            managed: matches!(item, Item::Port(_)) || metadata["labels"][MANAGED_BY] == MANAGER,
+            managed: matches!(item, Allocation::Port(_)) || metadata["labels"][MANAGED_BY] == MANAGER,
             created: text(&metadata["creationTimestamp"]),
         }
     }
 }
 
 /// The name of an item's claim.
-pub fn name_of(item: Item) -> String {
+pub fn name_of(item: Allocation) -> String {
     match item {
-        Item::Address(address) => address.to_string(),
-        Item::Port(port) => port.to_string(),
+        Allocation::Address(address) => address.to_string(),
+        Allocation::Port(port) => port.to_string(),
     }
 }
 
 /// Where claims of items such as `item` are.
-pub(crate) fn claims_of(context: &Arc<Context>, item: Item) -> Result<Arc<Store>, Status> {
+pub(crate) fn claims_of(context: &Arc<Context>, item: Allocation) -> Result<Arc<Store>, Status> {
     match item {
-        Item::Address(_) => context.built_in("networking.k8s.io", "v1", "ipaddresses"),
-        Item::Port(_) => Ok(context.services.ports.clone()),
+        Allocation::Address(_) => context.built_in("networking.k8s.io", "v1", "ipaddresses"),
+        Allocation::Port(_) => Ok(context.services.ports.clone()),
     }
 }
 
 /// Claims `item` for `owner`: the revision of the claim, or `None` when it is claimed already.
 pub(crate) async fn claim(
     context: &Arc<Context>,
-    item: Item,
+    item: Allocation,
     owner: &Owner,
 ) -> Result<Option<Revision>, Status> {
     let store = claims_of(context, item)?;
     let key = store.key("", &name_of(item));
     let value = match item {
-        Item::Address(_) => new_address(context, item, owner)?,
-        Item::Port(port) => new_port(context, port, owner),
+        Allocation::Address(_) => new_address(context, item, owner)?,
+        Allocation::Port(port) => new_port(context, port, owner),
     };
     match store.create(key, value, None, Mode::Commit).await {
         Ok(object) => Ok(Some(object.revision())),
@@ -105,27 +106,21 @@ pub(crate) async fn claim(
     }
 }
 
-fn new_address(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<Bytes, Status> {
+fn new_address(context: &Arc<Context>, item: Allocation, owner: &Owner) -> Result<Bytes, Status> {
     let served = context.catalog().resource("networking.k8s.io", "v1", "ipaddresses").cloned();
     let served = served.ok_or_else(|| Status::internal("ipaddresses are not served"))?;
     let family = match item {
-        Item::Address(address) => Family::of(address).name(),
-        Item::Port(_) => "",
+        Allocation::Address(address) => Family::of(address).name(),
+        Allocation::Port(_) => "",
     };
     let mut value = json!({
         "kind": "IPAddress", "apiVersion": "networking.k8s.io/v1",
         "metadata": { "name": name_of(item), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
         "spec": owner.reference(),
     });
-    let target = Target {
-        served,
-        namespace: None,
-        name: None,
-        subresource: None,
-        caller: None,
-        lease: Lease::of_server(),
-    };
-    new_object::fill_in(context, &target, &mut value)?;
+    let target = Target::of_server(served, None, None);
+    new_object::fill_in(context, &target, &mut value);
+    owners::by_server(context, &target.served, (owners::SERVER, ""), None, &mut value)?;
     target.served.encode(value)
 }
 
@@ -141,7 +136,7 @@ fn new_port(context: &Arc<Context>, port: u16, owner: &Owner) -> Bytes {
 }
 
 /// Gives `item` back if it is `owner`'s and was before `before`: what was claimed later is somebody else's.
-pub(crate) async fn give_back(context: &Arc<Context>, item: Item, owner: &Owner, before: Revision) {
+pub(crate) async fn give_back(context: &Arc<Context>, item: Allocation, owner: &Owner, before: Revision) {
     let given = async {
         let found = live_claim(context, item).await?;
         match found.filter(|claim| claim.owner.as_ref() == Some(owner) && claim.revision < before) {
@@ -158,25 +153,25 @@ pub(crate) async fn give_back(context: &Arc<Context>, item: Item, owner: &Owner,
 /// Removes the claim of `item` if it is still that of `revision`, and says whether it did.
 pub(crate) async fn drop_claim(
     context: &Arc<Context>,
-    item: Item,
+    item: Allocation,
     revision: Revision,
 ) -> Result<bool, Status> {
     let store = claims_of(context, item)?;
     let key = store.key("", &name_of(item));
     let txn = Txn { key, expect: Expect::At(revision), op: Op::Delete };
     let outcome = store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
-    Ok(matches!(outcome, Outcome::Committed(_)))
+    Ok(matches!(outcome, TxnResponse::Committed(_)))
 }
 
 /// The claim of `item` as the store has it now.
-pub(crate) async fn live_claim(context: &Arc<Context>, item: Item) -> Result<Option<Claim>, Status> {
+pub(crate) async fn live_claim(context: &Arc<Context>, item: Allocation) -> Result<Option<Claim>, Status> {
     let store = claims_of(context, item)?;
     let found = store.live(&store.key("", &name_of(item))).await?;
     found.map(|found| read_claim(item, &found.object)).transpose()
 }
 
 /// What the Service `owner` has now; nothing when there is none.
-pub(crate) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Result<Vec<Item>, Status> {
+pub(crate) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Result<Vec<Allocation>, Status> {
     let store = context.built_in("", "v1", "services")?;
     let Some(found) = store.live(&store.key(&owner.namespace, &owner.name)).await? else {
         return Ok(Vec::new());
@@ -185,19 +180,19 @@ pub(crate) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Resu
 }
 
 /// What a stored Service has.
-pub(crate) fn holdings_of(service: &Object) -> Result<Vec<Item>, Status> {
+pub(crate) fn holdings_of(service: &Object) -> Result<Vec<Allocation>, Status> {
     let value = typed(service)?;
     Ok(value.as_object().map(holdings).unwrap_or_default())
 }
 
 /// The claim that `object` is.
-pub fn read_claim(item: Item, object: &Object) -> Result<Claim, Status> {
+pub fn read_claim(item: Allocation, object: &Object) -> Result<Claim, Status> {
     Ok(Claim::read(item, object.revision(), &typed(object)?))
 }
 
 /// The item that a claim named `name` is of.
-pub fn item_of(name: &str, ports: bool) -> Option<Item> {
-    if ports { name.parse().ok().map(Item::Port) } else { name.parse().ok().map(Item::Address) }
+pub fn item_of(name: &str, ports: bool) -> Option<Allocation> {
+    if ports { name.parse().ok().map(Allocation::Port) } else { name.parse().ok().map(Allocation::Address) }
 }
 
 /// A stored object of a built-in kind as a tree.
@@ -209,6 +204,6 @@ pub fn typed(object: &Object) -> Result<Value, Status> {
 }
 
 /// Where a claim of `item` is in `store`.
-pub fn key_in(store: &Store, item: Item) -> Key {
+pub fn key_in(store: &Store, item: Allocation) -> Key {
     store.key("", &name_of(item))
 }

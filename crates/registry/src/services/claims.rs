@@ -1,10 +1,11 @@
-//! What one write takes: planned from what looks free, claimed before the object is stored, and given back if it is not.
+//! What one write takes: planned from what looks free, claimed before the object is stored, and given back if
+//! it is not.
 //!
-//! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner of the state:
-//! the write. Never: validates; writes the object.
+//! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner
+//! of the state: the write. Never: validates; writes the object.
 //!
-//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in between (`write/rounds.rs`).
-//! What it holds it plans with first, so no round undoes another.
+//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in
+//! between (`write/rounds.rs`). What it holds it plans with first, so no round undoes another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -22,9 +23,9 @@ use super::claim::{Owner, key_in};
 use super::range::AddressRange;
 use crate::context::Context;
 use crate::incoming::name_of;
-use crate::request::Target;
+use forebay_catalog::Target;
 use forebay_strategy::services::{
-    Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings,
+    Allocation, AllocationError, Family, Pools, Unavailable, allocate_changed, allocate_new, holdings,
 };
 
 /// What a write takes. Nothing, for most kinds.
@@ -39,13 +40,13 @@ struct Open {
     families: Vec<Family>,
     seen: Option<Seen>,
     // Taken in the last plan.
-    planned: BTreeSet<Item>,
+    planned: BTreeSet<Allocation>,
     // item -> revision of our claim
-    held: BTreeMap<Item, Revision>,
+    held: BTreeMap<Allocation, Revision>,
     // What turned out to be somebody else's.
-    lost: BTreeSet<Item>,
+    lost: BTreeSet<Allocation>,
     // What the object that was planned on has.
-    before: Vec<Item>,
+    before: Vec<Allocation>,
     // A plan could not be made before one looks.
     must_look: bool,
 }
@@ -103,8 +104,8 @@ impl Claims {
         open.plan(proposed, None)
     }
 
-    /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is not to be
-    /// stored while anything is [`pending`](Claims::pending).
+    /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is
+    /// not to be stored while anything is [`pending`](Claims::pending).
     ///
     /// # Errors
     /// What it cannot have.
@@ -124,8 +125,8 @@ impl Claims {
         self.0.as_ref().is_some_and(|open| open.must_look)
     }
 
-    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan, and still
-    /// [`pending`](Claims::pending).
+    /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan, and
+    /// still [`pending`](Claims::pending).
     ///
     /// # Errors
     /// The store's failures.
@@ -143,7 +144,8 @@ impl Claims {
         }
     }
 
-    /// Ends a write of which nobody knows whether it was made, or will be: what it claimed is left to `repair`.
+    /// Ends a write of which nobody knows whether it was made, or will be: what it claimed is left to
+    /// `repair`.
     pub(crate) fn leave(self) {
         if let Some(open) = self.0 {
             open.leave();
@@ -172,13 +174,13 @@ impl Open {
         let name = &self.owner.name;
         match planned {
             Ok(()) => Ok(()),
-            Err(Refusal::Unseen) => {
+            Err(AllocationError::Unseen) => {
                 self.must_look = true;
                 Ok(())
             }
-            Err(Refusal::Invalid(causes)) => Err(Status::invalid("", "Service", name, causes)),
-            Err(Refusal::Internal(why)) => Err(Status::internal(why)),
-            Err(Refusal::Unknown(why)) => Err(Status::new(Reason::Unknown, why)),
+            Err(AllocationError::Invalid(causes)) => Err(Status::invalid("", "Service", name, causes)),
+            Err(AllocationError::Internal(why)) => Err(Status::internal(why)),
+            Err(AllocationError::Unknown(why)) => Err(Status::new(Reason::Unknown, why)),
         }
     }
 
@@ -210,7 +212,7 @@ impl Open {
             self.must_look = false;
             return self.look().await;
         }
-        let missing: Vec<Item> =
+        let missing: Vec<Allocation> =
             self.planned.iter().filter(|item| !self.held.contains_key(item)).copied().collect();
         for item in missing {
             self.context.services.begin(item);
@@ -235,7 +237,7 @@ impl Open {
         if mode == Mode::DryRun {
             return;
         }
-        let kept: BTreeSet<Item> = match stored.map(|object| served.to_value(object)) {
+        let kept: BTreeSet<Allocation> = match stored.map(|object| served.to_value(object)) {
             Some(Ok(Value::Object(members))) => holdings(&members).into_iter().collect(),
             // What the store refused to read is left to repair.
             Some(_) => held.keys().chain(&before).copied().collect(),
@@ -270,35 +272,38 @@ impl Open {
     }
 
     /// Whether `item` may be planned: what this write holds already may.
-    fn is_free(&self, seen: &Seen, item: Item) -> bool {
+    fn is_free(&self, seen: &Seen, item: Allocation) -> bool {
         // Few: sets, which look up.
         if self.planned.contains(&item) || self.lost.contains(&item) {
             return false;
         }
         let pool = match item {
-            Item::Address(_) => &seen.addresses,
-            Item::Port(_) => &seen.ports,
+            Allocation::Address(_) => &seen.addresses,
+            Allocation::Port(_) => &seen.ports,
         };
         self.held.contains_key(&item) || pool.snapshot.get(&key_in(&pool.store, item)).is_none()
     }
 
-    fn any_address(&self, seen: &Seen, family: Family) -> Option<Item> {
+    fn any_address(&self, seen: &Seen, family: Family) -> Option<Allocation> {
         let own = self.held.keys().copied();
         let mut own =
-            own.filter(|item| matches!(item, Item::Address(address) if Family::of(*address) == family));
+            own.filter(|item| matches!(item, Allocation::Address(address) if Family::of(*address) == family));
         let random = &self.context.random;
         let ranges = seen.ranges.iter().filter(|range| Family::of(range.network()) == family);
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
-            let mut all = ranges.flat_map(|range| range.candidates(random)).map(Item::Address);
+            let mut all = ranges.flat_map(|range| range.candidates(random)).map(Allocation::Address);
             all.find(|item| self.is_free(seen, *item))
         })
     }
 
-    fn any_port(&self, seen: &Seen) -> Option<Item> {
-        let mut own = self.held.keys().copied().filter(|item| matches!(item, Item::Port(_)));
+    fn any_port(&self, seen: &Seen) -> Option<Allocation> {
+        let mut own = self.held.keys().copied().filter(|item| matches!(item, Allocation::Port(_)));
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
             let range = self.context.config.services.node_ports;
-            range.candidates(&self.context.random).map(Item::Port).find(|item| self.is_free(seen, *item))
+            range
+                .candidates(&self.context.random)
+                .map(Allocation::Port)
+                .find(|item| self.is_free(seen, *item))
         })
     }
 
@@ -325,15 +330,15 @@ impl Open {
     fn dry_port(&mut self, seen: &Seen, wanted: Option<i64>) -> Result<i64, Unavailable> {
         // Ports stand behind addresses, in order.
         let highest = match self.planned.last() {
-            Some(Item::Port(port)) => i64::from(*port),
-            Some(Item::Address(_)) | None => 32_768,
+            Some(Allocation::Port(port)) => i64::from(*port),
+            Some(Allocation::Address(_)) | None => 32_768,
         };
         let port = wanted.unwrap_or(highest + 1);
         if let Ok(number) = u16::try_from(port) {
-            if wanted.is_some() && !self.is_free(seen, Item::Port(number)) {
+            if wanted.is_some() && !self.is_free(seen, Allocation::Port(number)) {
                 return Err(allocated("port"));
             }
-            self.planned.insert(Item::Port(number));
+            self.planned.insert(Allocation::Port(number));
         }
         Ok(port)
     }
@@ -354,13 +359,13 @@ impl Open {
                 let why = "the provided network does not match the current range";
                 return Err(Unavailable::Because(why.into()));
             }
-            Some(wanted) if self.is_free(seen, Item::Address(wanted)) => Item::Address(wanted),
+            Some(wanted) if self.is_free(seen, Allocation::Address(wanted)) => Allocation::Address(wanted),
             Some(_) => return Err(allocated("IP")),
         };
         self.planned.insert(item);
         match item {
-            Item::Address(address) => Ok(address),
-            Item::Port(_) => Err(Unavailable::Full),
+            Allocation::Address(address) => Ok(address),
+            Allocation::Port(_) => Err(Unavailable::Full),
         }
     }
 
@@ -372,7 +377,7 @@ impl Open {
         let item = match wanted {
             None => self.any_port(seen).ok_or(Unavailable::Full)?,
             Some(wanted) => match u16::try_from(wanted) {
-                Ok(port) if range.contains(wanted) => Item::Port(port),
+                Ok(port) if range.contains(wanted) => Allocation::Port(port),
                 _ => {
                     return Err(Unavailable::Because(format!(
                         "provided port is not in the valid range. The range of valid ports is {range}"
@@ -385,8 +390,8 @@ impl Open {
         }
         self.planned.insert(item);
         match item {
-            Item::Port(port) => Ok(i64::from(port)),
-            Item::Address(_) => Err(Unavailable::Full),
+            Allocation::Port(port) => Ok(i64::from(port)),
+            Allocation::Address(_) => Err(Unavailable::Full),
         }
     }
 }

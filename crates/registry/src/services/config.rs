@@ -16,8 +16,8 @@ pub struct ServicesConfig {
     pub node_ports: PortRange,
     /// Where the `kubernetes` Service leads to; without it there is none.
     pub endpoint: Option<(IpAddr, u16)>,
-    /// How old a claim must be that no Service has before it is given back. Zero where no other server writes to the
-    /// store; else longer than a write takes, because another server may be between claim and Service.
+    /// How old a claim must be that no Service has before it is given back. Zero where no other server writes
+    /// to the store; else longer than a write takes, because another server may be between claim and Service.
     pub leak_grace: Duration,
 }
 

@@ -1,16 +1,17 @@
-//! What Services are given, cluster IPs and node ports, so that no two ever have the same; and the `kubernetes` Service.
+//! What Services are given, cluster IPs and node ports, so that no two ever have the same; and the
+//! `kubernetes` Service.
 //!
 //! In: writes of Services, through the small hook in the verbs. Out: Services with what they take filled in.
 //!
-//! The truth about an address or a port is its *claim*: one key in the store, created only where none is, that names its
-//! Service. Of an address it is the IPAddress object of that name, of a node port a key that no resource has
-//! (`docs/formats/node-ports.md`). Whoever creates the claim has the item, whichever server that is. Claims are made
-//! before the Service is stored, and given back after it has let go, so a crash between, or a write that the store does not
-//! answer, leaves at worst a claim too many, which `repair` gives back. What is cached of claims only says where to look
-//! for a free one.
+//! The truth about an address or a port is its *claim*: one key in the store, created only where none is,
+//! that names its Service. Of an address it is the IPAddress object of that name, of a node port a key that
+//! no resource has (`docs/formats/node-ports.md`). Whoever creates the claim has the item, whichever server
+//! that is. Claims are made before the Service is stored, and given back after it has let go, so a crash
+//! between, or a write that the store does not answer, leaves at worst a claim too many, which `repair` gives
+//! back. What is cached of claims only says where to look for a free one.
 //!
-//! State: the claims that writes of this server are in the middle of, behind one short lock; whether claims have been
-//! repaired since the start. Never: judges a Service, which `strategy` does.
+//! State: the claims that writes of this server are in the middle of, behind one short lock; whether claims
+//! have been repaired since the start. Never: judges a Service, which `strategy` does.
 //!
 //! ADR-0016. Source: kubernetes v1.36.3 `registry/core/service/storage`, `ipallocator`, `portallocator`.
 
@@ -32,15 +33,16 @@ use forebay_catalog::store::Mode;
 use forebay_object::Object;
 
 use crate::context::Context;
-use crate::request::Target;
+use forebay_catalog::Target;
 
 pub(crate) use claims::Claims;
 pub use config::ServicesConfig;
 pub use range::{AddressRange, PortRange};
 pub(crate) use state::Services;
 
-/// Whether objects of `served` take things that only one may have. A write of one is carried to its end even if nobody
-/// waits for it any more: half done, it would look like a leak to `repair` while it can still commit.
+/// Whether objects of `served` take things that only one may have. A write of one is carried to its end even
+/// if nobody waits for it any more: half done, it would look like a leak to `repair` while it can still
+/// commit.
 pub(crate) fn take_part(served: &Served) -> bool {
     served.is("", "services")
 }

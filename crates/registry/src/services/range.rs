@@ -1,7 +1,8 @@
 //! The ranges that Services are given addresses and node ports from, and the order in which those are tried.
 //!
-//! In: `10.0.0.0/24`, `30000-32767`. Out: what is in the range, and candidates: the upper part of the range first, from a
-//! random place on, so that the lower part stays free for those who ask for a certain one. Never: knows what is taken.
+//! In: `10.0.0.0/24`, `30000-32767`. Out: what is in the range, and candidates: the upper part of the range
+//! first, from a random place on, so that the lower part stays free for those who ask for a certain one.
+//! Never: knows what is taken.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service/{ipallocator,portallocator}`, apimachinery `util/net/port_range.go`.
 
@@ -11,7 +12,8 @@ use std::str::FromStr;
 
 use forebay_rt::Random;
 
-/// A range of cluster IPs. Its network address is none of them, nor is the broadcast address of an IPv4 range.
+/// A range of cluster IPs. Its network address is none of them, nor is the broadcast address of an IPv4
+/// range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressRange {
     network: IpAddr,
@@ -25,8 +27,8 @@ pub struct PortRange {
     size: u32,
 }
 
-/// Lower parts that are not handed out while the upper one has something left: a sixteenth of the addresses, a
-/// thirty-second of the ports, within bounds. Too small a range has none.
+/// Lower parts that are not handed out while the upper one has something left: a sixteenth of the addresses,
+/// a thirty-second of the ports, within bounds. Too small a range has none.
 const ADDRESSES_KEPT: Kept = Kept { step: 16, min: 16, max: 256 };
 const PORTS_KEPT: Kept = Kept { step: 32, min: 16, max: 128 };
 
@@ -42,7 +44,8 @@ impl Kept {
     }
 }
 
-/// `0..size` in the order in which they are tried: `kept..size` from a random one on, then `0..kept` likewise.
+/// `0..size` in the order in which they are tried: `kept..size` from a random one on, then `0..kept`
+/// likewise.
 fn candidates(size: u64, kept: u64, random: &Random) -> impl Iterator<Item = u64> + use<> {
     let turned = |from: u64, to: u64| {
         let start = from + random.below(to - from);

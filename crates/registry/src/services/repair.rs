@@ -1,12 +1,12 @@
 //! Claims and Services brought together again: after a crash, after an older version, after somebody's hand.
 //!
-//! In: the Services and the claims as they are now. Out: claims that no Service has are given back; Services without a claim
-//! get theirs; two Services with one item are told of, and so is what cannot be read, whose claims stay. Never: changes a
-//! Service.
+//! In: the Services and the claims as they are now. Out: claims that no Service has are given back; Services
+//! without a claim get theirs; two Services with one item are told of, and so is what cannot be read, whose
+//! claims stay. Never: changes a Service.
 //!
-//! It runs beside writes. What it saw is old by the time it acts, so it looks again before it does: a claim goes only at
-//! the revision that was seen, only when no write of this server is in the middle of it, and only when its Service,
-//! read after that, does not have it.
+//! It runs beside writes. What it saw is old by the time it acts, so it looks again before it does: a claim
+//! goes only at the revision that was seen, only when no write of this server is in the middle of it, and
+//! only when its Service, read after that, does not have it.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service/ipallocator/controller/repairip.go`, `portallocator/controller`.
 
@@ -24,7 +24,7 @@ use super::unreadable;
 use crate::context::Context;
 use crate::limits::REPAIR_BATCH;
 use crate::services::claim;
-use forebay_strategy::services::Item;
+use forebay_strategy::services::Allocation;
 
 /// What a repair found and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,9 +85,9 @@ pub(crate) async fn repair_services(context: &Arc<Context>) -> Result<Repaired, 
 }
 
 /// Which Service has what, of those that can be read; the others are named.
-async fn owners(services: &Snapshot, store: &Store, repaired: &mut Repaired) -> BTreeMap<Item, Owner> {
+async fn owners(services: &Snapshot, store: &Store, repaired: &mut Repaired) -> BTreeMap<Allocation, Owner> {
     unreadable::tell_all(services, store);
-    let mut owners: BTreeMap<Item, Owner> = BTreeMap::new();
+    let mut owners: BTreeMap<Allocation, Owner> = BTreeMap::new();
     for (count, service) in services.range(&store.reach(None, None), None).enumerate() {
         if count % REPAIR_BATCH == REPAIR_BATCH - 1 {
             tokio::task::yield_now().await;
@@ -110,7 +110,7 @@ async fn owners(services: &Snapshot, store: &Store, repaired: &mut Repaired) -> 
 }
 
 /// Whether nobody has what is claimed, nor is about to.
-async fn is_leaked(context: &Arc<Context>, item: Item, claim: &Claim) -> Result<bool, Status> {
+async fn is_leaked(context: &Arc<Context>, item: Allocation, claim: &Claim) -> Result<bool, Status> {
     if context.services.is_in_flight(item) || !is_past_grace(context, claim) {
         return Ok(false);
     }
@@ -122,7 +122,7 @@ async fn is_leaked(context: &Arc<Context>, item: Item, claim: &Claim) -> Result<
 }
 
 /// Whether the Service `owner` has not got `item`, or is gone. One that cannot be read may have it.
-async fn has_not(context: &Arc<Context>, owner: &Owner, item: Item) -> Result<bool, Status> {
+async fn has_not(context: &Arc<Context>, owner: &Owner, item: Allocation) -> Result<bool, Status> {
     let failure = match claim::live_holdings(context, owner).await {
         // Once: for a holding.
         Ok(holdings) => return Ok(!holdings.contains(&item)),
@@ -143,7 +143,11 @@ fn is_past_grace(context: &Arc<Context>, claim: &Claim) -> bool {
 }
 
 /// Claims what a Service has without a claim, if it still has.
-pub(crate) async fn claim_missing(context: &Arc<Context>, item: Item, owner: &Owner) -> Result<bool, Status> {
+pub(crate) async fn claim_missing(
+    context: &Arc<Context>,
+    item: Allocation,
+    owner: &Owner,
+) -> Result<bool, Status> {
     if !is_in_range(context, item).await? || !claim::live_holdings(context, owner).await?.contains(&item) {
         return Ok(false);
     }
@@ -158,10 +162,10 @@ pub(crate) async fn claim_missing(context: &Arc<Context>, item: Item, owner: &Ow
 }
 
 /// What is out of range is never given to anyone.
-async fn is_in_range(context: &Arc<Context>, item: Item) -> Result<bool, Status> {
+async fn is_in_range(context: &Arc<Context>, item: Allocation) -> Result<bool, Status> {
     match item {
-        Item::Port(port) => Ok(context.config.services.node_ports.contains(i64::from(port))),
-        Item::Address(address) => {
+        Allocation::Port(port) => Ok(context.config.services.node_ports.contains(i64::from(port))),
+        Allocation::Address(address) => {
             let store = context.built_in("networking.k8s.io", "v1", "servicecidrs")?;
             let cidrs = context.fresh(&store).await?;
             let is_in = ready_ranges(&cidrs, &store).iter().any(|range| range.contains(address));

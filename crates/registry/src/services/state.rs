@@ -1,5 +1,5 @@
-//! What the registry keeps for Services: the claims that writes of this server are in the middle of, behind one short lock,
-//! and how far the server has come with what is called `kubernetes`.
+//! What the registry keeps for Services: the claims that writes of this server are in the middle of, behind
+//! one short lock, and how far the server has come with what is called `kubernetes`.
 //!
 //! In: who begins and ends. Out: what is under way. Never: the truth about a claim, which is the store's.
 
@@ -12,22 +12,23 @@ use forebay_catalog::{Opener, Shape};
 use forebay_object::Form;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use forebay_strategy::services::Item;
+use forebay_strategy::services::Allocation;
 
 /// What the registry keeps for Services.
 pub(crate) struct Services {
     /// Claims of node ports.
     pub(crate) ports: Arc<Store>,
     // item -> writes of this server that are between claiming it and their end
-    pub(crate) in_flight: Mutex<BTreeMap<Item, usize>>,
-    // Whether claims have been repaired since the start. Until then nothing is claimed: a Service from before claims may
-    // have what looks free.
+    pub(crate) in_flight: Mutex<BTreeMap<Allocation, usize>>,
+    // Whether claims have been repaired since the start. Until then nothing is claimed: a Service from before
+    // claims may have what looks free.
     pub(crate) repaired: watch::Sender<bool>,
     // Something of the `kubernetes` Service is gone.
     pub(crate) look: Notify,
     // This server ends: nobody is led here any more.
     pub(crate) withdrawn: AtomicBool,
-    // Whose turn it is to write where servers are: who says that this one goes comes after who says that it is there.
+    // Whose turn it is to write where servers are: who says that this one goes comes after who says that it
+    // is there.
     pub(crate) turn: Semaphore,
     // The ports of its endpoints are this server's; from then on another one's are left alone.
     pub(crate) ports_settled: AtomicBool,
@@ -58,7 +59,7 @@ impl Services {
         }
     }
 
-    pub(crate) fn in_flight(&self) -> MutexGuard<'_, BTreeMap<Item, usize>> {
+    pub(crate) fn in_flight(&self) -> MutexGuard<'_, BTreeMap<Allocation, usize>> {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,11 +77,11 @@ impl Services {
         self.withdrawn.load(Ordering::Acquire)
     }
 
-    pub(crate) fn begin(&self, item: Item) {
+    pub(crate) fn begin(&self, item: Allocation) {
         *self.in_flight().entry(item).or_default() += 1;
     }
 
-    pub(crate) fn end(&self, item: Item) {
+    pub(crate) fn end(&self, item: Allocation) {
         let mut in_flight = self.in_flight();
         if let Some(count) = in_flight.get_mut(&item) {
             *count -= 1;
@@ -90,7 +91,7 @@ impl Services {
         }
     }
 
-    pub(crate) fn is_in_flight(&self, item: Item) -> bool {
+    pub(crate) fn is_in_flight(&self, item: Allocation) -> bool {
         self.in_flight().contains_key(&item)
     }
 }

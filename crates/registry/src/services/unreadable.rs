@@ -1,7 +1,8 @@
-//! Values that cannot be read, encrypted or broken: one of them is told of and passed over, so that it does not keep everything
-//! else from what it needs.
+//! Values that cannot be read, encrypted or broken: one of them is told of and passed over, so that it does
+//! not keep everything else from what it needs.
 //!
-//! In: a key, a state. Out: whether what is there cannot be read. Never: takes it for nothing, changes it, or removes it.
+//! In: a key, a state. Out: whether what is there cannot be read. Never: takes it for nothing, changes it, or
+//! removes it.
 
 use forebay_apimachinery::{Key, Status};
 use forebay_backend::Backend as _;

@@ -1,9 +1,10 @@
 //! The stages of a write, in order, whichever verb it came by. Each is a value: who adds one adds it here.
 //!
-//! A stage sees every write, knows the caller and the options, may await, and lets be what is none of its concern. Field managers of
-//! server-side apply will stand before `mutate`; webhooks in `mutate` and `validate by policy`; quotas in the latter.
+//! A stage sees every write, knows the caller and the options, may await, and lets be what is none of its
+//! concern.
 //!
-//! In: a write and what verbs work with. Out: the write, one stage further. Never: which stages run again, which `rounds.rs` says.
+//! In: a write and what verbs work with. Out: the write, one stage further. Never: which stages run again,
+//! which `rounds.rs` says.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 
 use super::flow::{Flow, Passed};
-use super::{Write, commit, decode, judge, preconditions, prepare};
+use super::{Write, charge, commit, decode, judge, own, preconditions, prepare};
 use crate::context::Context;
 
 /// One stage.
@@ -28,6 +29,7 @@ pub(crate) enum Is {
     Normalize,
     Preconditions,
     Default,
+    Own,
     Mutate,
     Plan,
     Prepare,
@@ -35,26 +37,33 @@ pub(crate) enum Is {
     Validate,
     Authorize,
     ValidateByPolicy,
+    Charge,
     Claim,
     Commit,
     After,
 }
 
 /// The chain. Its picture in ARCHITECTURE.md is drawn from these lines.
-pub(crate) static CHAIN: [Stage; 14] = [
-    // decode: the body is read once, or the patch applied to what is there; a Scale, Binding or Eviction is kept as sent
-    Stage { is: Is::Decode, run: |write, _| at_once(decode::decode(write)) },
-    // normalize: types checked, unknown fields told of; the namespace and name of the path; a Scale becomes its object
+pub(crate) static CHAIN: [Stage; 16] = [
+    // decode: the body is read once, or what is patched or applied is put into what is there; a Scale,
+    // Binding or Eviction is kept as sent
+    Stage { is: Is::Decode, run: |write, context| at_once(decode::decode(write, context)) },
+    // normalize: types checked, unknown fields told of; the namespace and name of the path; a Scale becomes
+    // its object
     Stage { is: Is::Normalize, run: |write, _| at_once(decode::normalize(write)) },
     // preconditions: the uid and resourceVersion that the client names are those of what is there
     Stage { is: Is::Preconditions, run: |write, _| at_once(preconditions::check(write)) },
     // default: what the kind says where the client says nothing
     Stage { is: Is::Default, run: |write, _| at_once(prepare::default(write)) },
-    // mutate: plugins fill in, or refuse: the life of namespaces, service accounts, priorities, default classes
+    // own: whose the fields are is noted, as a client sees them
+    Stage { is: Is::Own, run: |write, context| at_once(own::own(write, context)) },
+    // mutate: plugins, policies and webhooks fill in, or refuse: the life of namespaces, service accounts,
+    // priorities, default classes
     Stage { is: Is::Mutate, run: |write, context| judge::mutate(write, context) },
     // plan: what a changed Service takes more, and has still
     Stage { is: Is::Plan, run: |write, _| commit::plan(write) },
-    // prepare: what only the server writes, and what a verb makes of the object: a deletion begun, a pod bound
+    // prepare: what only the server writes, and what a verb makes of the object: a deletion begun, a pod
+    // bound
     Stage { is: Is::Prepare, run: |write, context| at_once(prepare::prepare(write, context)) },
     // name: a new object has a name, and what it takes under that is planned
     Stage { is: Is::Name, run: |write, context| prepare::name(write, context) },
@@ -62,13 +71,16 @@ pub(crate) static CHAIN: [Stage; 14] = [
     Stage { is: Is::Validate, run: |write, context| at_once(judge::validate(write, context)) },
     // authorize: who was let in to update may create
     Stage { is: Is::Authorize, run: |write, _| judge::authorize(write) },
-    // validate by policy: plugins refuse what is valid and yet may not be
+    // validate by policy: plugins, policies and webhooks refuse what is valid and yet may not be
     Stage { is: Is::ValidateByPolicy, run: |write, context| judge::by_policy(write, context) },
+    // charge: what it uses is counted in the quotas of its namespace, or it is more than they have
+    Stage { is: Is::Charge, run: |write, context| charge::charge(write, context) },
     // claim: what is planned is claimed; what went to somebody else is planned and validated again
     Stage { is: Is::Claim, run: |write, _| commit::claim(write) },
     // commit: durable, on exactly the object that it was decided by
     Stage { is: Is::Commit, run: |write, context| commit::commit(write, context) },
-    // after: what others are judged by is taken in, and what an object had is given back, before the client is answered
+    // after: what others are judged by is taken in, and what an object had is given back, before the client
+    // is answered
     Stage { is: Is::After, run: |write, context| commit::after(write, context) },
 ];
 

@@ -2,19 +2,25 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use forebay_api::Eventual;
-use forebay_apimachinery::{Status, Verb};
-use forebay_catalog::store::{Decision, Done};
+use forebay_apimachinery::{Key, Reason, Revision, Status, Verb};
+use forebay_catalog::Store;
+use forebay_catalog::store::{Decision, Done, Mode};
 use forebay_strategy as strategy;
 
+use super::deletion::Then;
 use super::flow::{Flow, Passed};
 use super::{Input, Write};
 use crate::after;
 use crate::context::Context;
-use crate::incoming::{forget_managers, name_of};
+use crate::incoming::name_of;
+use crate::new_object;
+use crate::owners;
 use crate::ruled::Ruled as _;
 
-/// What a changed object takes more, and has still. Where nobody has looked yet at what is free, who claims does that first.
+/// What a changed object takes more, and has still. Where nobody has looked yet at what is free, who claims
+/// does that first.
 pub(super) fn plan<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
     let (Some(old), false) = (&write.old, write.claims.are_none()) else {
         return Eventual::Now(Ok(Flow::Next));
@@ -38,7 +44,8 @@ pub(super) fn claim<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
     })
 }
 
-/// Stores it. Again, when there is another object by now than the one that it was decided by, or the name of a new one is taken.
+/// Stores it. Again, when there is another object by now than the one that it was decided by, or the name of
+/// a new one is taken.
 pub(super) fn commit<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     Eventual::later(async move {
         if write.verb == Verb::Create && write.attempts.is_none() {
@@ -54,10 +61,19 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
     let Some(store) = &write.store else { return Err(Status::internal("nothing is stored of it")) };
     let name = name_of(&write.proposed).to_string();
     let key = store.key(target.namespace(), &name);
-    let value = served.encode(std::mem::take(&mut write.proposed))?;
-    match store.create(key, value, context.ttl(served), write.mode).await {
+    let mut proposed = std::mem::take(&mut write.proposed);
+    write.version_sent = new_object::take_version(&mut proposed, write.mode)?;
+    settle(write, &mut proposed);
+    let value = served.encode_new(proposed, write.fields.as_deref())?;
+    let mut created = store.create(key.clone(), value.clone(), context.ttl(served), write.mode).await;
+    if let Err(Some(status)) = &created
+        && let Some(value) = smaller(write, store, &key, &value, status)?
+    {
+        created = store.create(key, value, context.ttl(served), write.mode).await;
+    }
+    match created {
         Ok(object) => {
-            write.done = Some(Done::Put { object, carry: () });
+            write.done = Some(Done::Put { object });
             Ok(Flow::Next)
         }
         Err(Some(status)) => Err(status),
@@ -71,45 +87,106 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
 
 async fn commit_change(write: &mut Write<'_>, context: &Context) -> Result<Flow, Status> {
     let decision = decide(write, context)?;
-    let (Some(store), Some(attempts)) = (&write.store, &mut write.attempts) else {
-        return Err(Status::internal("nothing is stored of it"));
+    let whole = match &decision {
+        Decision::Put { value, ttl } => Some((value.clone(), *ttl)),
+        Decision::Keep | Decision::Delete => None,
     };
-    write.done = attempts.carry_out(store, decision).await?;
+    let Some(store) = write.store.clone() else { return Err(Status::internal("nothing is stored of it")) };
+    let Some(attempts) = &mut write.attempts else { return Err(Status::internal("nothing is there")) };
+    let mut done = attempts.carry_out(&store, decision).await;
+    if let (Err(status), Some((value, ttl))) = (&done, whole) {
+        let key = store.key(write.target.namespace(), write.target.name());
+        if let (Some(value), Some(attempts)) =
+            (smaller(write, &store, &key, &value, status)?, &mut write.attempts)
+        {
+            done = attempts.carry_out(&store, Decision::Put { value, ttl }).await;
+        }
+    }
+    write.done = done?;
     Ok(if write.done.is_some() { Flow::Next } else { Flow::Again })
 }
 
-/// What to do with the object that is there, when `proposed` is to take its place.
-fn decide(write: &mut Write<'_>, context: &Context) -> Result<Decision<()>, Status> {
+/// `value`, which the store says is too large, without who owns what, which may be much of it. None where
+/// that is not why, or it is an apply, which is about owners.
+fn smaller(
+    write: &Write<'_>,
+    store: &Store,
+    key: &Key,
+    value: &Bytes,
+    status: &Status,
+) -> Result<Option<Bytes>, Status> {
+    let is_apply = matches!(write.input, Input::Apply(_) | Input::ScaleApply(_));
+    if status.reason != Reason::RequestEntityTooLarge || is_apply {
+        return Ok(None);
+    }
     let served = write.served();
-    let (proposed, carry) = (std::mem::take(&mut write.proposed), ());
+    let mut value = served.to_judged_value(&*store.decode(key.clone(), Revision::FIRST, value)?)?;
+    if owners::take_entries(&mut value).is_empty() {
+        return Ok(None);
+    }
+    served.encode(value).map(Some)
+}
+
+/// What to do with the object that is there, when `proposed` is to take its place.
+fn decide(write: &mut Write<'_>, context: &Context) -> Result<Decision, Status> {
+    let served = write.served();
+    let mut proposed = std::mem::take(&mut write.proposed);
     let ttl = context.ttl(served);
     if let Some(then) = write.then {
-        return then.decision(served, proposed, ttl);
+        let decision = then.decision(served, proposed, ttl)?;
+        return if then == Then::Wait { unless_stored(write, decision) } else { Ok(decision) };
     }
-    let Some(old) = write.old.as_mut().filter(|_| !matches!(write.input, Input::Binding(_))) else {
-        return Ok(Decision::Put { value: served.encode(proposed)?, ttl, carry });
+    let Some(old) = write.old.as_ref().filter(|_| !matches!(write.input, Input::Binding(_))) else {
+        return Ok(Decision::Put { value: served.encode(proposed)?, ttl });
     };
     if strategy::may_finish_deletion(&served.rules(), &proposed, old) {
         write.last = Some(served.encode(proposed)?);
-        return Ok(Decision::Delete { carry });
+        return Ok(Decision::Delete);
     }
-    // A kube-apiserver notes who manages fields, and nobody here proposes that: its absence alone is no change.
-    let mut is_same = proposed == *old;
-    if !is_same && forget_managers(old) {
-        is_same = proposed == *old;
-    }
+    let is_same = proposed == *old;
     let current = write.attempts.as_ref().and_then(|attempts| attempts.current());
     if is_same && !current.is_some_and(|current| served.is_stale(&current.object)) {
-        return Ok(Decision::Keep { carry });
+        return Ok(Decision::Keep);
     }
-    Ok(Decision::Put { value: served.encode(proposed)?, ttl, carry })
+    settle(write, &mut proposed);
+    let decision = Decision::Put { value: served.encode(proposed)?, ttl };
+    unless_stored(write, decision)
 }
 
-/// What others are judged by is taken in, and what the object had is given back, before the client is answered.
+/// Keeps what is there if that is what would be stored, byte for byte: what was said in another way, such as
+/// a zero, is the same once it is written.
+fn unless_stored(write: &Write<'_>, decision: Decision) -> Result<Decision, Status> {
+    let current = write.attempts.as_ref().and_then(|attempts| attempts.current());
+    let (Decision::Put { value, .. }, Some(store), Some(current)) = (&decision, &write.store, current) else {
+        return Ok(decision);
+    };
+    let there = &current.object;
+    if !there.may_be_of(value) || write.served().is_stale(there) {
+        return Ok(decision);
+    }
+    let made = store.decode(there.key().clone(), there.revision(), value)?;
+    if made.body_len() != there.body_len() {
+        return Ok(decision);
+    }
+    let is_same = matches!((made.try_body(), there.try_body()), (Ok(made), Ok(there)) if *made == *there);
+    Ok(if is_same { Decision::Keep } else { decision })
+}
+
+/// What was judged as it was applied is stored as its kind has it.
+fn settle(write: &Write<'_>, proposed: &mut serde_json::Value) {
+    if matches!(write.input, Input::Apply(_)) {
+        write.served().kind.settle(proposed);
+    }
+}
+
+/// What others are judged by is taken in, and what the object had is given back, before the client is
+/// answered.
 pub(super) fn after<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     Eventual::later(async move {
         match &write.done {
-            Some(Done::Put { object, .. } | Done::Kept { object, .. }) => {
+            // Nobody takes in what was not written.
+            Some(Done::Put { .. } | Done::Kept { .. }) if write.mode == Mode::DryRun => {}
+            Some(Done::Put { object } | Done::Kept { object }) => {
                 after::write(context, write.served(), object).await;
             }
             Some(Done::Deleted { object, revision, .. }) => {

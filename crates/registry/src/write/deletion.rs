@@ -15,6 +15,9 @@ use serde_json::Value;
 
 use crate::ruled::Ruled as _;
 
+/// The metadata that a deletion changes.
+const LIFE: [&str; 4] = ["deletionTimestamp", "deletionGracePeriodSeconds", "generation", "finalizers"];
+
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
@@ -37,8 +40,15 @@ pub(crate) fn begin(served: &Served, value: &mut Value, options: &DeleteOptions,
     } else {
         None
     };
+    let is_ordinary = begun.is_none();
+    let before = LIFE.map(|member| value["metadata"][member].clone());
     match begun.unwrap_or_else(|| strategy::start_deletion(&served.rules(), value, &wanted, now)) {
         Deletion::AlreadyDeleting => Then::Nothing,
+        Deletion::Store
+            if is_ordinary && LIFE.map(|member| &value["metadata"][member]) == before.each_ref() =>
+        {
+            Then::Nothing
+        }
         Deletion::Store => Then::Wait,
         Deletion::StoreAndRemove => Then::RemoveAfter,
         Deletion::Remove => Then::Remove,
@@ -55,12 +65,11 @@ impl Then {
         served: &Served,
         value: Value,
         ttl: Option<Duration>,
-    ) -> Result<Decision<()>, Status> {
-        let carry = ();
+    ) -> Result<Decision, Status> {
         Ok(match self {
-            Then::Nothing => Decision::Keep { carry },
-            Then::Wait | Then::RemoveAfter => Decision::Put { value: served.encode(value)?, ttl, carry },
-            Then::Remove => Decision::Delete { carry },
+            Then::Nothing => Decision::Keep,
+            Then::Wait | Then::RemoveAfter => Decision::Put { value: served.encode(value)?, ttl },
+            Then::Remove => Decision::Delete,
         })
     }
 }

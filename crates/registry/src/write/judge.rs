@@ -2,24 +2,82 @@
 
 use std::sync::Arc;
 
-use forebay_admission::Tools;
+use forebay_admission::{Tools, WriteAttributes};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
+use forebay_apimachinery::json::weight;
+use forebay_fieldmanager::Managed;
 use forebay_strategy as strategy;
+use serde_json::Value;
 
 use super::flow::{Flow, Passed};
+use super::policies::{self, Round};
+use super::webhooks::{self, Reinvoked};
 use super::{Input, Write, attributes};
 use crate::context::Context;
 use crate::incoming::name_of;
+use crate::owners::{entries_of, set_entries};
 use crate::ruled::Ruled as _;
 
-/// Plugins fill in what the client leaves out, or refuse.
+/// Plugins fill in what the client leaves out, or refuse; then policies do, and webhooks, and where these
+/// changed something all are asked once more.
 pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     Eventual::later(async move {
-        let Write { verb, target, old, mode, proposed, .. } = write;
-        let attributes = attributes(verb, target, old.as_ref(), *mode);
-        context.admission.mutate(&attributes, proposed, &tools(context)).await.map(|()| Flow::Next)
+        write.told.clear();
+        fill_in(write, context).await?;
+        // What is deleted is not known yet: its round asks.
+        if matches!(write.input, Input::Deletion(_)) || !context.in_force.may_mutate() {
+            return Ok(Flow::Next);
+        }
+        ask_outside(write, context).await?;
+        Ok(Flow::Next)
     })
+}
+
+/// Policies and webhooks, both rounds.
+async fn ask_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    write.show_fields()?;
+    let owners = entries_of(&write.proposed).to_vec();
+    write.target.lease.charge(owners.iter().map(weight::of).sum())?;
+    let mutated = policies::mutate(write, context, &Round::First).await?;
+    let mut reinvoked = Reinvoked::default();
+    webhooks::mutate(write, context, &mut reinvoked).await?;
+    if mutated.is_changed || reinvoked.is_changed {
+        fill_in(write, context).await?;
+        policies::mutate(write, context, &Round::Again(mutated.again)).await?;
+        webhooks::mutate(write, context, &mut reinvoked.again()).await?;
+        keep_owners(write, owners);
+    }
+    Ok(())
+}
+
+/// Puts the owners of fields back where a policy or a webhook left what cannot be read.
+fn keep_owners(write: &mut Write<'_>, owners: Vec<Value>) {
+    if let Err(why) = Managed::of_entries(entries_of(&write.proposed)) {
+        write.problems.push(format!(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating \
+             admission controller; please fix your requests: {why}"
+        ));
+        set_entries(&mut write.proposed, owners);
+    }
+}
+
+/// What policies and webhooks have against a deletion, once it is known what is deleted.
+///
+/// # Errors
+/// The refusal.
+pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    write.told.clear();
+    write.remarks.clear();
+    webhooks::mutate(write, context, &mut Reinvoked::default()).await?;
+    policies::validate(write, context).await?;
+    webhooks::validate(write, context).await
+}
+
+async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    let Write { verb, target, old, mode, proposed, sent, .. } = write;
+    let attributes = WriteAttributes { sent, ..attributes(verb, target, old.as_ref(), *mode) };
+    context.admission.mutate(&attributes, proposed, &tools(context)).await
 }
 
 /// What the kind's rules, its schema and plugins have against the object.
@@ -29,24 +87,30 @@ pub(super) fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
     let mut causes =
         context.admission.causes(&attributes(verb, target, old.as_ref(), *mode), proposed, &tools(context));
     let subresource = write.subresource();
-    let (name, remarks) = match (&write.input, old) {
+    let (name, forgiven, remarks) = match (&write.input, old) {
         (Input::Review(_), _) => return validate_review(write),
         (_, None) if write.is_new_object() => {
             causes.extend(strategy::validate_create(&served.rules(), proposed));
-            causes.extend(served.validate_fields(proposed, None));
-            (name_of(proposed), served.warnings(proposed, None))
+            let found = served.validate_fields(proposed, None, None, &causes);
+            causes.extend(found.causes);
+            (name_of(proposed), found.warnings, served.warnings(proposed, None))
         }
         (_, Some(old)) if write.is_change() => {
             causes.extend(strategy::validate_update(&served.rules(), subresource, proposed, old));
-            causes.extend(served.validate_fields(proposed, Some(old)));
-            (target.name(), served.warnings(proposed, Some((subresource, old))))
+            let found = served.validate_fields(proposed, Some(old), subresource, &causes);
+            causes.extend(found.causes);
+            let remarks = served.warnings(proposed, Some((subresource, old)));
+            (target.name(), found.warnings, remarks)
         }
         _ => return Ok(()),
     };
-    if !causes.is_empty() {
-        return Err(served.invalid(name, causes));
+    let refusal = (!causes.is_empty()).then(|| served.invalid(name, causes));
+    // What was forgiven is told of even if the rest is refused.
+    write.remarks = forgiven;
+    if let Some(refusal) = refusal {
+        return Err(refusal);
     }
-    write.remarks = remarks;
+    write.remarks.extend(remarks);
     Ok(())
 }
 
@@ -62,7 +126,8 @@ fn validate_review(write: &Write<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-/// Who was let in to update is asked for the right to create, once the object is valid, as kube-apiserver does.
+/// Who was let in to update is asked for the right to create, once the object is valid, as kube-apiserver
+/// does.
 pub(super) fn authorize<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
     match write.may_create.take() {
         Some(may_create) => Eventual::later(async { may_create.ask().wait().await.map(|()| Flow::Next) }),
@@ -75,7 +140,15 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
     Eventual::later(async move {
         let Write { verb, target, old, mode, proposed, .. } = &*write;
         let attributes = attributes(verb, target, old.as_ref(), *mode);
-        context.admission.validate(&attributes, proposed, &tools(context)).await.map(|()| Flow::Next)
+        context.admission.validate_by_policy(&attributes, proposed, &tools(context)).await?;
+        let told = context.admission.warnings(&attributes, proposed, &tools(context));
+        write.remarks.extend(told);
+        // What is deleted is not known yet: its round asks.
+        if !matches!(write.input, Input::Deletion(_)) {
+            policies::validate(write, context).await?;
+            webhooks::validate(write, context).await?;
+        }
+        Ok(Flow::Next)
     })
 }
 

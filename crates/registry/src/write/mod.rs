@@ -1,33 +1,44 @@
 //! A write, as one value that passes through the stages of [`chain`].
 //!
-//! In: what a verb was asked. Out: the same with what each stage has made of it, and what was done at last. Never: which stage comes
-//! when, which `chain.rs` says; what runs again, which `rounds.rs` does.
+//! In: what a verb was asked. Out: the same with what each stage has made of it, and what was done at last.
+//! Never: which stage comes when, which `chain.rs` says; what runs again, which `rounds.rs` does.
 
+mod asked;
 pub(crate) mod chain;
+mod charge;
 mod commit;
 mod decode;
 pub(crate) mod deletion;
 mod flow;
 mod judge;
+mod own;
+mod policies;
 pub(crate) mod preconditions;
 mod prepare;
 pub(crate) mod rounds;
 pub(crate) mod scale;
+mod view;
+mod webhooks;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_admission::WriteAttributes;
-use forebay_apimachinery::options::{DeleteOptions, FieldValidation};
+use forebay_apimachinery::options::{
+    CreateOptions, DeleteOptions, FieldValidation, PatchOptions, UpdateOptions,
+};
 use forebay_apimachinery::{GroupVersionKind, ResourceAttributes, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::store::{Attempts, Current, Done, Mode, Store};
+use forebay_fieldmanager::Sent;
 use serde_json::Value;
 
+use crate::configuration::Configuration;
 use crate::patch::Patch;
-use crate::request::{Body, MayCreate, Target, not_found};
 use crate::services::Claims;
 use deletion::Then;
+use forebay_api::{Body, MayCreate};
+use forebay_catalog::Target;
 
 /// See the module's doc.
 pub(crate) struct Write<'w> {
@@ -37,11 +48,17 @@ pub(crate) struct Write<'w> {
     pub(crate) input: Input<'w>,
     pub(crate) mode: Mode,
     pub(crate) validation: FieldValidation,
+    /// What who writes is called, as the request says it.
+    manager: &'w str,
     /// Asked before it creates, where it was let in as an update; once.
     pub(crate) may_create: Option<&'w MayCreate>,
 
+    /// Whether the client named no object, but a collection that this is one of.
+    pub(crate) is_nameless: bool,
     /// What the client sent where that is not the object: a Scale, a Binding, an Eviction.
     pub(crate) sent: Value,
+    /// What the client said of who owns the object's fields.
+    pub(crate) entries_sent: Sent,
     /// Where it is stored; none for what is answered and not stored.
     pub(crate) store: Option<Arc<Store>>,
     /// The object that it changes, round after round.
@@ -50,17 +67,25 @@ pub(crate) struct Write<'w> {
     pub(crate) old: Option<Value>,
     /// What is to be stored.
     pub(crate) proposed: Value,
+    /// The `fieldsV1` of the one entry that it has, as JSON, until somebody asks for the tree.
+    pub(crate) fields: Option<Vec<u8>>,
+    /// The resourceVersion that the client says a new object has.
+    pub(crate) version_sent: Option<Value>,
     /// What is wrong with the body and no reason to refuse it.
     pub(crate) problems: Vec<String>,
+    /// What mutating webhooks warn of.
+    pub(crate) told: Vec<String>,
     /// What the client is told of the object.
     pub(crate) remarks: Vec<String>,
     /// What the object takes that only one may have.
     pub(crate) claims: Claims,
+    /// What it uses is counted in the quotas of its namespace: a later round counts it no more.
+    is_charged: bool,
     /// What a deletion does to the object.
     pub(crate) then: Option<Then>,
     /// An object that this ends, as it would have been stored.
     pub(crate) last: Option<Bytes>,
-    pub(crate) done: Option<Done<()>>,
+    pub(crate) done: Option<Done>,
 }
 
 /// What a write was asked with.
@@ -70,8 +95,11 @@ pub(crate) enum Input<'w> {
     Object(&'w Body),
     /// What the object, or a subresource in its form, is to become.
     Patch(&'w Patch<'w>),
+    /// What its client wants of the object, or of a subresource in its form.
+    Apply(&'w Configuration),
     Scale(&'w Body),
     ScalePatch(&'w Patch<'w>),
+    ScaleApply(&'w Configuration),
     Binding(&'w Body),
     Eviction(&'w Body),
     /// What is answered and not stored.
@@ -79,29 +107,71 @@ pub(crate) enum Input<'w> {
     Deletion(&'w DeleteOptions),
 }
 
+/// How a write was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'w> {
+    mode: Mode,
+    validation: FieldValidation,
+    manager: &'w str,
+}
+
+impl<'w> From<&'w CreateOptions> for Asked<'w> {
+    fn from(options: &'w CreateOptions) -> Asked<'w> {
+        let CreateOptions { dry_run, field_manager, field_validation } = options;
+        Asked { mode: Mode::of(*dry_run), validation: *field_validation, manager: field_manager }
+    }
+}
+
+impl<'w> From<&'w UpdateOptions> for Asked<'w> {
+    fn from(options: &'w UpdateOptions) -> Asked<'w> {
+        let UpdateOptions { dry_run, field_manager, field_validation } = options;
+        Asked { mode: Mode::of(*dry_run), validation: *field_validation, manager: field_manager }
+    }
+}
+
+impl<'w> From<&'w PatchOptions> for Asked<'w> {
+    fn from(options: &'w PatchOptions) -> Asked<'w> {
+        let PatchOptions { dry_run, field_manager, field_validation, force: _ } = options;
+        Asked { mode: Mode::of(*dry_run), validation: *field_validation, manager: field_manager }
+    }
+}
+
+impl From<&DeleteOptions> for Asked<'_> {
+    fn from(options: &DeleteOptions) -> Self {
+        Asked { mode: Mode::of(options.dry_run), validation: FieldValidation::Ignore, manager: "" }
+    }
+}
+
 impl<'w> Write<'w> {
     pub(crate) fn new(
         verb: Verb,
         target: &'w Target,
         input: Input<'w>,
-        mode: Mode,
-        validation: FieldValidation,
+        asked: impl Into<Asked<'w>>,
     ) -> Write<'w> {
+        let Asked { mode, validation, manager } = asked.into();
         Write {
             verb,
             target,
             input,
             mode,
             validation,
+            manager,
             may_create: None,
+            is_nameless: false,
             sent: Value::Null,
+            entries_sent: Sent::AsTheyAre,
             store: None,
             attempts: None,
             old: None,
             proposed: Value::Null,
+            fields: None,
+            version_sent: None,
             problems: Vec::new(),
+            told: Vec::new(),
             remarks: Vec::new(),
             claims: Claims::none(),
+            is_charged: false,
             then: None,
             last: None,
             done: None,
@@ -119,14 +189,14 @@ impl<'w> Write<'w> {
 
     /// Whether it is about a whole new object.
     pub(crate) fn is_new_object(&self) -> bool {
-        self.verb == Verb::Create && matches!(self.input, Input::Object(_))
+        self.verb == Verb::Create && matches!(self.input, Input::Object(_) | Input::Apply(_))
     }
 
     /// Whether it is about an object in the place of another.
     pub(crate) fn is_change(&self) -> bool {
         match self.input {
-            Input::Object(_) => self.verb == Verb::Update,
-            Input::Patch(_) | Input::Scale(_) | Input::ScalePatch(_) => true,
+            Input::Object(_) | Input::Apply(_) => self.verb == Verb::Update,
+            Input::Patch(_) | Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => true,
             Input::Binding(_) | Input::Eviction(_) | Input::Review(_) | Input::Deletion(_) => false,
         }
     }
@@ -137,14 +207,21 @@ impl<'w> Write<'w> {
     /// 404 when there is none.
     pub(crate) fn current(&self) -> Result<&Current, Status> {
         let current = self.attempts.as_ref().and_then(Attempts::current);
-        current.ok_or_else(|| not_found(self.target))
+        current.ok_or_else(|| self.target.not_found())
     }
 
     /// What the client is told.
     pub(crate) fn warnings(&mut self) -> Vec<String> {
         let mut all = std::mem::take(&mut self.problems);
+        all.append(&mut self.told);
         all.append(&mut self.remarks);
         all
+    }
+
+    /// A refusal with what the client is told anyway: of what was read, and of what was forgiven.
+    pub(crate) fn refused(&mut self, status: Status) -> Status {
+        let warnings = self.warnings();
+        status.warning(warnings)
     }
 
     /// The kind of what the client sends.
@@ -158,19 +235,21 @@ impl<'w> Write<'w> {
             known.map(|known| known.gvk.clone())
         };
         match self.input {
-            Input::Scale(_) | Input::ScalePatch(_) | Input::Eviction(_) => {
+            Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) | Input::Eviction(_) => {
                 of_subresource().ok_or_else(|| served.method_not_supported("update"))
             }
             // A Binding is sent to a pod, or to what is called so.
             Input::Binding(_) | Input::Review(_) => {
                 Ok(of_subresource().unwrap_or_else(|| served.gvk.clone()))
             }
-            Input::Object(_) | Input::Patch(_) | Input::Deletion(_) => Ok(served.gvk.clone()),
+            Input::Object(_) | Input::Patch(_) | Input::Apply(_) | Input::Deletion(_) => {
+                Ok(served.gvk.clone())
+            }
         }
     }
 }
 
-/// A write of `target` as plugins see it.
+/// A write of `target` as plugins see it, where what was sent is the object.
 ///
 /// - `old`: the stored object, if there is one.
 pub(crate) fn attributes<'a>(
@@ -189,5 +268,5 @@ pub(crate) fn attributes<'a>(
         name: target.name(),
     };
     let (caller, dry_run) = (target.caller.as_deref(), mode == Mode::DryRun);
-    WriteAttributes { verb, of, namespaced: served.namespaced, caller, dry_run, old }
+    WriteAttributes { verb, of, namespaced: served.namespaced, caller, dry_run, old, sent: &Value::Null }
 }

@@ -1,14 +1,15 @@
 //! preconditions: the object is still the one that the client means.
 //!
-//! In: what the client names, and what is there. Out: a conflict, or the resourceVersion taken over. Never: judges the object.
+//! In: what the client names, and what is there. Out: a conflict, or the resourceVersion taken over. Never:
+//! judges the object.
 
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 use serde_json::Value;
 
 use super::{Input, Write};
-use crate::request::Target;
 use crate::ruled::Ruled as _;
+use forebay_catalog::Target;
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -18,13 +19,17 @@ pub(super) fn check(write: &mut Write<'_>) -> Result<(), Status> {
     let (target, served) = (write.target, write.served());
     let old = match write.input {
         Input::Eviction(_) | Input::Review(_) => return Ok(()),
+        // A POST names nothing in its path.
+        Input::Object(_) if write.is_new_object() && target.name.is_some() => {
+            return of_absent(target, &mut write.proposed);
+        }
         _ if write.is_new_object() => return Ok(()),
         Input::Binding(_) => served.to_value(&write.current()?.object)?,
         _ => served.to_judged_value(&write.current()?.object)?,
     };
     match write.input {
         Input::Object(_) => of_change(target, &mut write.proposed, &old, true)?,
-        Input::Patch(_) | Input::Scale(_) | Input::ScalePatch(_) => {
+        Input::Patch(_) | Input::Apply(_) | Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => {
             of_change(target, &mut write.proposed, &old, false)?;
         }
         Input::Binding(_) => {
@@ -38,20 +43,19 @@ pub(super) fn check(write: &mut Write<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-/// Compares the proposed uid and resourceVersion with the current ones, and takes the current resourceVersion over.
+/// Compares the proposed uid and resourceVersion with the current ones, and takes the current resourceVersion
+/// over.
 ///
-/// - `is_put`: it was not computed from the current object. It may overwrite whatever is there only where the kind allows that.
+/// - `is_put`: it was not computed from the current object. It may overwrite whatever is there only where the
+///   kind allows that.
 fn of_change(target: &Target, proposed: &mut Value, old: &Value, is_put: bool) -> Result<(), Status> {
     let served = &target.served;
-    let conflict = |why: &str| Status::conflict(served.group(), served.resource(), target.name(), why);
     let text = |value: &Value, member: &str| value["metadata"][member].as_str().unwrap_or("").to_string();
     let (new_uid, old_uid) = (text(proposed, "uid"), text(old, "uid"));
-    // Only a PUT makes a precondition of the uid in its body; in a patched object it is a field that may not change.
+    // Only a PUT makes a precondition of the uid in its body; in a patched object it is a field that may not
+    // change.
     if is_put && !new_uid.is_empty() && new_uid != old_uid {
-        let key = shown_key(target);
-        return Err(conflict(&format!(
-            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {new_uid}, UID in object meta: {old_uid}"
-        )));
+        return Err(other_uid(target, &new_uid, &old_uid));
     }
     let (new_rv, old_rv) = (text(proposed, "resourceVersion"), text(old, "resourceVersion"));
     match new_rv.as_str() {
@@ -77,11 +81,36 @@ fn of_change(target: &Target, proposed: &mut Value, old: &Value, is_put: bool) -
             );
             return Err(served.invalid(target.name(), vec![cause]));
         }
-        rv if rv != old_rv => return Err(conflict(MODIFIED)),
+        rv if rv != old_rv => {
+            return Err(Status::conflict(served.group(), served.resource(), target.name(), MODIFIED));
+        }
         _ => {}
     }
     proposed["metadata"]["resourceVersion"] = Value::from(old_rv);
     Ok(())
+}
+
+/// Of a PUT that creates: it does not mean an object that was there once. At which version that was is no
+/// concern of the new one.
+fn of_absent(target: &Target, proposed: &mut Value) -> Result<(), Status> {
+    let Some(metadata) = proposed["metadata"].as_object_mut() else { return Ok(()) };
+    metadata.remove("resourceVersion");
+    match metadata.get("uid").and_then(Value::as_str) {
+        None | Some("") => Ok(()),
+        Some(uid) => Err(other_uid(target, uid, "")),
+    }
+}
+
+fn other_uid(target: &Target, asked: &str, found: &str) -> Status {
+    let (served, mut key) = (&target.served, shown_key(target));
+    // The store itself finds that there is none, and shows all of its key.
+    if found.is_empty() {
+        key.insert_str(0, "/registry");
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+    );
+    Status::conflict(served.group(), served.resource(), target.name(), &why)
 }
 
 /// The key of what `target` names as kube-apiserver's errors show it: below the store's own prefix.

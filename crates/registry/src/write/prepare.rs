@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_api::Eventual;
 use forebay_apimachinery::{Status, json};
+use forebay_fieldmanager::keep_times_if_repeated;
 use forebay_strategy::{self as strategy, BindingError};
 use serde_json::Value;
 
@@ -12,15 +13,15 @@ use super::{Input, Write, deletion};
 use crate::context::Context;
 use crate::incoming::name_of;
 use crate::new_object;
-use crate::request::Target;
+use crate::owners;
 use crate::ruled::Ruled as _;
+use forebay_catalog::Target;
 
 /// What the kind says where the client says nothing.
 pub(super) fn default(write: &mut Write<'_>) -> Result<(), Status> {
     if write.is_new_object() || write.is_change() {
         let served = write.served();
         served.set_defaults(&mut write.proposed);
-        served.to_judged(&mut write.proposed);
     }
     Ok(())
 }
@@ -31,11 +32,14 @@ pub(super) fn prepare(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(
     let now = context.now_rfc3339();
     let of_write = strategy::Context { now: &now, user: target.caller.as_deref() };
     if write.is_new_object() {
-        return new_object::prepare(context, target, &mut write.proposed);
+        new_object::prepare(context, target, &mut write.proposed);
+        return Ok(());
     }
     let Some(old) = &write.old else { return Ok(()) };
     if write.is_change() {
         let rules = served.rules();
+        // Rules do not know of who owns what: some make the object from the one that is there.
+        let entries = owners::take_entries(&mut write.proposed);
         // Rules copy what may not change, to compare it without what may.
         if rules.custom.is_none() {
             target.lease.charge(json::weight::of(&write.proposed))?;
@@ -47,6 +51,8 @@ pub(super) fn prepare(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(
             old,
             &of_write,
         );
+        owners::set_entries(&mut write.proposed, entries);
+        keep_times_if_repeated(&mut write.proposed, old);
         return Ok(());
     }
     match write.input {

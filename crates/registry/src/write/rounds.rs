@@ -1,10 +1,11 @@
-//! The loops around the chain: what runs again when the object has changed meanwhile, when a name is taken, and when a claim went to
-//! somebody else.
+//! The loops around the chain: what runs again when the object has changed meanwhile, when a name is taken,
+//! and when a claim went to somebody else.
 //!
-//! The first round of a change is judged on the cached object. A refusal judged on it is judged again on a live one, so that a stale
-//! cache never refuses what is right (reference §6, "cached-first").
+//! The first round of a change is judged on the cached object. A refusal judged on it is judged again on a
+//! live one, so that a stale cache never refuses what is right (reference §6, "cached-first").
 //!
-//! In: a write. Out: what was done, with what it claimed settled, whichever stage ended it. Never: what a stage does.
+//! In: a write. Out: what was done, with what it claimed settled, whichever stage ended it. Never: what a
+//! stage does.
 
 use std::sync::Arc;
 
@@ -18,12 +19,12 @@ use serde_json::Value;
 use super::chain::{Is, pass};
 use super::deletion::Then;
 use super::flow::Flow;
-use super::{Input, Write};
+use super::{Input, Write, judge as judge_stage};
 use crate::consumed::Consumed;
 use crate::context::Context;
 use crate::incoming::name_of;
 use crate::limits::GENERATED_NAMES_MAX;
-use crate::request::not_found;
+
 use crate::services;
 
 /// Passes a write by which nothing is stored through all that could refuse it.
@@ -70,7 +71,7 @@ pub(crate) async fn create(write: &mut Write<'_>, context: &Arc<Context>) -> Res
                 return Ok(object);
             }
             None if attempt < attempts => {}
-            None => return Err(taken(write, generates)),
+            None => return Err(taken(write, generates).await),
         }
     }
     Err(Status::internal("no attempt to create was made"))
@@ -91,16 +92,23 @@ async fn create_once(
         }
         let flow = pass(write, context, Is::Commit..=Is::Commit).await?;
         return Ok(match (flow, &write.done) {
-            (Flow::Next, Some(Done::Put { object, .. })) => Some(object.clone()),
+            (Flow::Next, Some(Done::Put { object })) => Some(object.clone()),
             _ => None,
         });
     }
     Err(errors::too_contended())
 }
 
-fn taken(write: &Write<'_>, generated: bool) -> Status {
+/// The refusal of a name that is taken, if only by what is being deleted or cannot be read.
+async fn taken(write: &Write<'_>, generated: bool) -> Status {
     let (served, name) = (write.served(), name_of(&write.proposed));
     let mut status = Status::already_exists(served.group(), served.resource(), name);
+    if let Some(store) = &write.store
+        && let Ok(Some(found)) = store.live(&store.key(write.target.namespace(), name)).await
+        && served.to_value(&found.object).is_ok_and(|it| it["metadata"]["deletionTimestamp"].is_string())
+    {
+        status.message.insert_str(0, "object is being deleted: ");
+    }
     if generated {
         status = status.retry_after(1);
         status.message.push_str(", the server was not able to generate a unique name for the object");
@@ -108,8 +116,8 @@ fn taken(write: &Write<'_>, generated: bool) -> Status {
     status
 }
 
-/// Reads what the client sent as far as that takes nothing that is stored: what is wrong with a body is said before what is wrong with
-/// the object.
+/// Reads what the client sent as far as that takes nothing that is stored: what is wrong with a body is said
+/// before what is wrong with the object.
 ///
 /// # Errors
 /// 400 in kube-apiserver's words.
@@ -121,13 +129,14 @@ pub(crate) async fn read(write: &mut Write<'_>, context: &Arc<Context>) -> Resul
 /// The first stage that depends on what is stored.
 fn first_of_rounds(write: &Write<'_>) -> Is {
     match write.input {
-        Input::Patch(_) | Input::ScalePatch(_) => Is::Decode,
+        Input::Patch(_) | Input::Apply(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => Is::Decode,
         Input::Scale(_) | Input::Binding(_) => Is::Normalize,
         Input::Object(_) | Input::Eviction(_) | Input::Review(_) | Input::Deletion(_) => Is::Preconditions,
     }
 }
 
-/// The first stage of a round that is not the first: a tree is consumed by the stages, and read again rather than copied for each.
+/// The first stage of a round that is not the first: a tree is consumed by the stages, and read again rather
+/// than copied for each.
 fn first_of_next_round(write: &Write<'_>) -> Is {
     first_of_rounds(write).min(if write.sent.is_null() { Is::Decode } else { Is::Normalize })
 }
@@ -153,7 +162,7 @@ async fn change_rounds(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
         let judged = {
             // Trees of this round, and what rules copy to compare it with.
             let _round = write.target.lease.scope();
-            match pass(write, context, from..=Is::ValidateByPolicy).await {
+            match pass(write, context, from..=Is::Charge).await {
                 Ok(Flow::Next | Flow::ToClaim) => {
                     pass(write, context, Is::Claim..=Is::Claim).await.map_err(Ended::Final)
                 }
@@ -188,7 +197,7 @@ enum Ended {
 /// What a stage says of the live object, or the store's own failures.
 pub(crate) async fn delete(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     delete_rounds(write, context).await?;
-    if let (Some(Done::Put { object, .. }), Some(Then::RemoveAfter), Mode::Commit) =
+    if let (Some(Done::Put { object }), Some(Then::RemoveAfter), Mode::Commit) =
         (&write.done, write.then, write.mode)
     {
         // Whoever watches has seen its last state: now that goes, unless it is another object's by now.
@@ -202,7 +211,10 @@ async fn delete_rounds(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
     begin(write).await?;
     for _ in 0..ROUNDS_MAX {
         let judged = match pass(write, context, Is::Preconditions..=Is::Preconditions).await {
-            Ok(_) => pass(write, context, Is::Prepare..=Is::Prepare).await,
+            Ok(_) => match judge_stage::deletion(write, context).await {
+                Ok(()) => pass(write, context, Is::Prepare..=Is::Prepare).await,
+                Err(refusal) => Err(refusal),
+            },
             refused => refused,
         };
         match judged {
@@ -217,15 +229,13 @@ async fn delete_rounds(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
     Err(errors::too_contended())
 }
 
-async fn remove_same(write: &Write<'_>, uid: &Value) -> Result<Done<()>, Status> {
+async fn remove_same(write: &Write<'_>, uid: &Value) -> Result<Done, Status> {
     let Some(store) = &write.store else { return Err(Status::internal("nothing is stored of it")) };
     let (served, target) = (write.served(), write.target);
     let key = store.key(target.namespace(), target.name());
     let judge = |current: Option<&Current>| match current {
-        Some(current) if served.to_value(&current.object)?["metadata"]["uid"] == *uid => {
-            Ok(Decision::Delete { carry: () })
-        }
-        _ => Err(not_found(target)),
+        Some(current) if served.to_value(&current.object)?["metadata"]["uid"] == *uid => Ok(Decision::Delete),
+        _ => Err(target.not_found()),
     };
     store.guarded_update(&key, write.mode, judge).await
 }
@@ -245,13 +255,13 @@ async fn judge_again(write: &mut Write<'_>, refusal: Status) -> Result<(), Statu
     }
 }
 
-/// Gives back what the stored object has not, or all of it when none was stored. Of a write that the store does not answer nobody
-/// knows: what it claimed is left to `repair`.
+/// Gives back what the stored object has not, or all of it when none was stored. Of a write that the store
+/// does not answer nobody knows: what it claimed is left to `repair`.
 async fn end_claims<T>(write: &mut Write<'_>, ended: &Result<T, Status>) {
     let claims = std::mem::replace(&mut write.claims, services::Claims::none());
     match (ended, &write.done) {
         (Err(status), _) if services::is_unanswered(status) => claims.leave(),
-        (Ok(_), Some(Done::Put { object, .. })) => claims.settle(&write.target.served, Some(object)).await,
+        (Ok(_), Some(Done::Put { object })) => claims.settle(&write.target.served, Some(object)).await,
         _ => claims.settle(&write.target.served, None).await,
     }
 }

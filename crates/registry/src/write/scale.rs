@@ -6,8 +6,8 @@ use forebay_object::Object;
 use forebay_schema::builtin::{codec, table};
 use forebay_strategy::{self as strategy, ScaleError};
 
-use crate::request::Target;
 use crate::ruled::Ruled as _;
+use forebay_catalog::Target;
 
 pub(crate) fn of(target: &Target, object: &Object) -> Result<Bytes, Status> {
     let value = target.served.to_value(object)?;

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use forebay_api::{Body, PatchKind};
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
-use forebay_registry::request::{Body, PatchKind};
 use serde_json::{Value, json};
 
 use crate::store::Way;

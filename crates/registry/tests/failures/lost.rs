@@ -45,7 +45,8 @@ async fn failure_14_a_hole_in_the_history_leaves_a_ghost() {
     }
     world.store.carry_on_forgetful();
     world.pass(MINUTE).await;
-    // Who watched cannot be told what is lost, so its stream ends in its turn, and it is told to list where it begins again.
+    // Who watched cannot be told what is lost, so its stream ends in its turn, and it is told to list where
+    // it begins again.
     assert_eq!(watch.told().await, ".");
     assert_eq!(world.watch(CM, &format!("watch=1&resourceVersion={start}")).await.told().await, "Expired");
     for query in ["", "resourceVersion=0"] {
@@ -55,7 +56,8 @@ async fn failure_14_a_hole_in_the_history_leaves_a_ghost() {
     }
 }
 
-/// An unreachable store and a lost event are two things: one is waited for, the other has the state read again.
+/// An unreachable store and a lost event are two things: one is waited for, the other has the state read
+/// again.
 #[tokio::test(start_paused = true)]
 async fn failure_15_an_unreachable_store_is_taken_for_a_lost_event() {
     let world = World::new().await;

@@ -1,10 +1,13 @@
 //! Too large a resourceVersion, and stale reads: 11 and 13.
 
+use forebay_api::PatchKind;
 use forebay_apimachinery::Reason;
+use forebay_apimachinery::options::PatchOptions;
 use forebay_rt::Duration;
+use serde_json::json;
 
 use crate::store::Way;
-use crate::world::{CM, MINUTE, World, rv};
+use crate::world::{CM, MINUTE, World, rv, shown};
 
 const WAIT: Duration = Duration::from_secs(3);
 
@@ -25,7 +28,8 @@ async fn failure_11_a_client_that_has_seen_more_than_this_server() {
     // A watch from there waits in silence.
     let mut watch = world.watch(CM, &format!("watch=1&resourceVersion={}", now + 1)).await;
     assert_eq!(watch.told().await, "");
-    // It heals by itself: what comes within the wait is waited for, and the watch is told what is after its revision.
+    // It heals by itself: what comes within the wait is waited for, and the watch is told what is after its
+    // revision.
     let path = format!("resourceVersion={}", now + 1);
     let (list, written) = tokio::join!(world.list(CM, &path), world.put(CM, "b", ""));
     assert_eq!((rv(&list.expect("in time")), written), (now + 1, now + 1));
@@ -43,7 +47,8 @@ async fn failure_13_a_read_is_older_than_what_its_client_has_seen() {
     world.delete(CM, "deleted").await;
     let seen = world.put(CM, "new", "").await;
 
-    // What asks for the latest state is told that it cannot be shown, and does not wait for it one after the other.
+    // What asks for the latest state is told that it cannot be shown, and does not wait for it one after the
+    // other.
     let (took, refused) = world.timed(world.list(CM, "")).await;
     let refused = refused.expect_err("cannot be proved");
     assert_eq!((refused.reason, took >= WAIT), (Reason::TooManyRequests, true));
@@ -85,4 +90,23 @@ async fn failure_13_a_store_that_does_not_answer_makes_no_read_stale_and_none_ha
     world.set(|faults| faults.barrier = Way::Open);
     world.pass(MINUTE).await;
     assert_eq!(world.names(CM, "").await.0, "a");
+}
+
+/// What a dry run shows is what its client has just written, changed once more: no commit finds out that the
+/// cached object is an old one.
+#[tokio::test(start_paused = true)]
+async fn failure_13_a_dry_run_is_of_the_object_that_is_there() {
+    let world = World::new().await;
+    world.put(CM, "a", "").await;
+    world.settle().await;
+    world.set(|faults| faults.feeds_stalled = true);
+    let seen = world.put(CM, "a", "written=yes").await;
+    let target = world.target(&format!("{CM}/a"));
+    let patch = json!({ "metadata": { "labels": { "tried": "yes" } } }).to_string();
+    let options = PatchOptions { dry_run: true, ..PatchOptions::default() };
+    let tried = shown(world.registry.patch(&target, PatchKind::Merge, patch.as_bytes(), &options).await);
+    assert_eq!(tried["metadata"]["labels"], json!({ "written": "yes", "tried": "yes" }));
+    assert_eq!(rv(&tried), seen);
+    let there = world.get(&format!("{CM}/a"), "").await.expect("from the store");
+    assert_eq!(there["metadata"]["labels"], json!({ "written": "yes" }));
 }

@@ -1,16 +1,16 @@
-//! A store that can be made to stall, to fail and to forget: the engine behind a way to it that a test closes. It can be put
-//! back to what another engine holds.
+//! A store that can be made to stall, to fail and to forget: the engine behind a way to it that a test
+//! closes. It can be put back to what another engine holds.
 //!
-//! In: the server's calls, and [`Faults`]. Out: the engine's answers, late or not at all, and a count of the calls.
-//! Never: an answer that the engine did not give.
+//! In: the server's calls, and [`Faults`]. Out: the engine's answers, late or not at all, and a count of the
+//! calls. Never: an answer that the engine did not give.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
-    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Layer, Outcome, Range, RangePage, ReadError, Txn,
-    TxnError, Versioned,
+    Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Layer, Range, RangePage, ReadError, Txn, TxnError,
+    TxnResponse, Versioned,
 };
 use forebay_embedded::Engine;
 use forebay_revlog::{Limits, Writer};
@@ -85,8 +85,8 @@ impl FaultyStore {
         self.carry();
     }
 
-    /// Brings feeds that were stalled what there is, of which they only hold the last: a cache that has not seen the rest
-    /// by now has lost it.
+    /// Brings feeds that were stalled what there is, of which they only hold the last: a cache that has not
+    /// seen the rest by now has lost it.
     pub fn carry_on_forgetful(&self) {
         self.faults.send_modify(|faults| faults.feeds_stalled = false);
         for relay in self.relays.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
@@ -95,7 +95,8 @@ impl FaultyStore {
         }
     }
 
-    /// Brings feeds what there is, unless they are stalled: the engine's own are that current whenever somebody looks.
+    /// Brings feeds what there is, unless they are stalled: the engine's own are that current whenever
+    /// somebody looks.
     fn carry(&self) {
         if !self.faults.borrow().feeds_stalled {
             self.relays.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(Relay::carry);
@@ -123,7 +124,7 @@ impl Layer for FaultyStore {
         self.engine()
     }
 
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         self.nudge.notify_one();
         Box::pin(async move {
             let outcome = Backend::commit(&*self.engine(), txn).await;

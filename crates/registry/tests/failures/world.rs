@@ -1,17 +1,19 @@
 //! A server without HTTP on one thread and a clock that stands still until nothing else is left to do.
 //!
-//! In: requests as the registry takes them, faults of the store, time that passes. Out: statuses, lists, and what watches
-//! were told, as text.
+//! In: requests as the registry takes them, faults of the store, time that passes. Out: statuses, lists, and
+//! what watches were told, as text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use forebay_api::{Answer, Body};
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query, UpdateOptions};
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::Target;
 use forebay_embedded::faults::{Crash, Machine};
 use forebay_embedded::{Engine, Options, Stepper};
-use forebay_registry::request::{Answer, Body, Outcome, Target};
-use forebay_registry::{As, Config, ListBody, Registry, Step, WatchBody};
+use forebay_reads::{As, ListBody, Step, WatchBody};
+use forebay_registry::{Config, Registry};
 use forebay_rt::{BlockingAsTasks, Clock, CutOnDrop, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -270,12 +272,8 @@ fn text(object: &Value) -> Body {
     Body::Json(object.to_string().into())
 }
 
-fn shown(answer: Result<Answer, Status>) -> Value {
-    let (Outcome::Object(bytes)
-    | Outcome::Created(bytes)
-    | Outcome::Accepted(bytes)
-    | Outcome::Success(bytes)) = answer.expect("is taken").outcome;
-    serde_json::from_slice(&bytes).expect("an answer is JSON")
+pub fn shown(answer: Result<Answer, Status>) -> Value {
+    serde_json::from_slice(&answer.expect("is taken").outcome.json()).expect("an answer is JSON")
 }
 
 pub fn rv(object: &Value) -> u64 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_backend::{Backend, BoxFuture, Layer, Outcome, Txn, TxnError};
+use forebay_backend::{Backend, BoxFuture, Layer, Txn, TxnError, TxnResponse};
 use forebay_embedded::Engine;
 use forebay_registry::{Config, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Tasks};
@@ -26,7 +26,7 @@ impl Layer for Slow {
         self.engine.clone()
     }
 
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         Box::pin(async move {
             if txn.key.as_str() == LEASE {
                 self.begun.send_modify(|begun| *begun += 1);

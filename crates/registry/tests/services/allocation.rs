@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use forebay_api::{Body, PatchKind};
 use forebay_apimachinery::Reason;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, PatchOptions};
-use forebay_registry::request::{Body, PatchKind};
 use serde_json::{Value, json};
 
 use crate::world::{SERVICES, World, create_at_once, object, service, text};
@@ -134,4 +134,20 @@ async fn a_put_with_what_a_service_was_made_of_changes_nothing() {
         world.delete(&path).await.expect("deletes");
     }
     assert_eq!(world.claims().await, BTreeMap::new());
+}
+
+/// Upstream asks its strategy for objects whether a status may create, and takes nothing for what it makes.
+#[tokio::test]
+async fn the_status_of_a_service_that_is_not_there_makes_it_without_an_address() {
+    let world = World::new("10.0.0.0/24", "30000-30099").await;
+    let path = format!("{SERVICES}/a/status");
+    let bare = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "a" } });
+    let refused = world.update(&path, bare).await.expect_err("has no ports");
+    assert_eq!(refused.reason, Reason::Invalid);
+    let ports = json!({ "type": "ClusterIP", "ports": [{ "port": 80 }] });
+    let mut whole = service("a", ports);
+    whole["status"] = json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } });
+    let made = world.update(&path, whole).await.expect("creates");
+    assert_eq!((made["spec"].get("clusterIP"), &made["status"]), (None, &json!({ "loadBalancer": {} })));
+    world.becomes_consistent().await;
 }

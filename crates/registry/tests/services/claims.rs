@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Reason, Status};
-use forebay_backend::{Backend, BoxFuture, Layer, Outcome, Txn, TxnError};
+use forebay_backend::{Backend, BoxFuture, Layer, Txn, TxnError, TxnResponse};
 use forebay_embedded::Engine;
 use forebay_registry::ServicesConfig;
 use forebay_rt::Duration;
@@ -199,7 +199,7 @@ impl Unanswering {
         let underway = std::mem::take(&mut *self.underway.lock().unwrap_or_else(PoisonError::into_inner));
         for txn in underway {
             let done = self.engine.commit(txn).await;
-            assert!(matches!(done, Ok(Outcome::Committed(_))), "{done:?}");
+            assert!(matches!(done, Ok(TxnResponse::Committed(_))), "{done:?}");
         }
     }
 }
@@ -209,7 +209,7 @@ impl Layer for Unanswering {
         self.engine.clone()
     }
 
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         match self.fate_of(&txn) {
             Fate::Answered => self.engine.commit(txn),
             Fate::WrittenUnanswered => Box::pin(async move {

@@ -157,6 +157,18 @@ async fn the_kubernetes_service_is_there_and_follows_the_server() {
     let cidrs = world.list("networking.k8s.io@v1/servicecidrs").await;
     assert_eq!(cidrs[0]["spec"]["cidrs"], json!(["10.0.0.0/24"]));
     assert_eq!(cidrs[0]["status"]["conditions"][0]["type"], "Ready");
+    let owners = cidrs[0]["metadata"]["managedFields"].as_array().expect("its owners");
+    let owned = owners.iter().find(|owner| owner["subresource"] == "status").expect("who says its status");
+    assert_eq!(
+        (&owned["manager"], &owned["operation"]),
+        (&"kubernetes-service-cidr-controller".into(), &"Apply".into())
+    );
+    let of_condition =
+        json!({ ".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {} });
+    assert_eq!(
+        owned["fieldsV1"],
+        json!({ "f:status": { "f:conditions": { "k:{\"type\":\"Ready\"}": of_condition } } })
+    );
     let uid = text(&services[0]["metadata"]["uid"]);
 
     let engine = world.stop().await;

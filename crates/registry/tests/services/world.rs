@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use forebay_api::{Answer, Body, PatchKind};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, Query, UpdateOptions,
 };
 use forebay_apimachinery::{Key, Lease, Status};
-use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Outcome, Range, Txn, TxnError};
+use forebay_backend::{Backend, BoxFuture, Expect, Layer, Op, Range, Txn, TxnError, TxnResponse};
+use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
-use forebay_registry::request::{Answer, Body, Outcome as Answered, PatchKind, Target};
-use forebay_registry::{As, Config, Registry, ServicesConfig};
+use forebay_reads::As;
+use forebay_registry::{Config, Registry, ServicesConfig};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -27,7 +29,7 @@ impl Layer for Stopping {
         self.engine.clone()
     }
 
-    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<Outcome, TxnError>> {
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnResponse, TxnError>> {
         let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         match left {
             Ok(_) => self.engine.commit(txn),
@@ -181,7 +183,8 @@ impl World {
         assert_eq!(self.claims().await, self.holdings().await, "{when}");
     }
 
-    /// Waits until claims are as they should be: who gave up waiting for a write has no other sign of its end.
+    /// Waits until claims are as they should be: who gave up waiting for a write has no other sign of its
+    /// end.
     pub async fn becomes_consistent(&self) {
         let clock = Clock::system();
         let deadline = clock.now() + Duration::from_secs(60);
@@ -197,7 +200,7 @@ pub async fn put_raw(engine: &Engine, key: &str, value: Option<&'static [u8]>) {
     let found = engine.get(&key.into()).await.expect("reads").expect("something is there");
     let op = value.map_or(Op::Delete, |value| Op::Put { value: value.into(), ttl: None });
     let done = engine.commit(Txn { key: key.into(), expect: Expect::At(found.revision), op }).await;
-    assert!(matches!(done, Ok(Outcome::Committed(_))), "{key}: {done:?}");
+    assert!(matches!(done, Ok(TxnResponse::Committed(_))), "{key}: {done:?}");
 }
 
 pub fn text(value: &Value) -> String {
@@ -215,14 +218,11 @@ pub fn service(name: &str, spec: Value) -> Value {
 }
 
 pub fn object(answer: Answer) -> Value {
-    let (Answered::Object(bytes)
-    | Answered::Created(bytes)
-    | Answered::Accepted(bytes)
-    | Answered::Success(bytes)) = answer.outcome;
-    serde_json::from_slice(&bytes).expect("an answer is JSON")
+    serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
 }
 
-/// Creates `count` Services at once through all of `worlds`: those that were made, and what the others were told.
+/// Creates `count` Services at once through all of `worlds`: those that were made, and what the others were
+/// told.
 pub async fn create_at_once(worlds: &[World], count: usize, spec: &Value) -> (Vec<Value>, Vec<Status>) {
     let mut creating = JoinSet::new();
     for number in 0..count {

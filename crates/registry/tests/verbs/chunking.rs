@@ -1,5 +1,5 @@
-//! Upstream's conformance test of pages whose state is given up meanwhile, step by step, on a store to which nobody writes but the
-//! server itself: `test/e2e/apimachinery/chunking.go` of kubernetes v1.36.3.
+//! Upstream's conformance test of pages whose state is given up meanwhile, step by step, on a store to which
+//! nobody writes but the server itself: `test/e2e/apimachinery/chunking.go` of kubernetes v1.36.3.
 
 use forebay_registry::Identity;
 use forebay_rt::Duration;

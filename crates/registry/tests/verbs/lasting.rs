@@ -32,7 +32,8 @@ impl Lasting {
         tokio::time::pause();
         tokio::time::advance(span).await;
         tokio::time::resume();
-        // What has become due says so to the store, which is asked after it. Each round is a commit and its answer.
+        // What has become due says so to the store, which is asked after it. Each round is a commit and its
+        // answer.
         for _ in 0..8 {
             tokio::task::yield_now().await;
             self.world.engine.settle().await;

@@ -1,21 +1,25 @@
 //! The verbs on the embedded engine in memory, without HTTP.
 
 mod chunking;
+mod custom;
 mod identity;
 mod lasting;
+mod owners;
 mod patch;
 mod rights;
+mod values;
 
 use std::sync::Arc;
 
+use forebay_api::{Answer, Body, PatchKind};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, FieldValidation, ListOptions, PatchOptions, Query, UpdateOptions,
 };
-use forebay_apimachinery::{Key, Lease, Reason, Status};
-use forebay_backend::{Backend, Expect, Op, Txn};
+use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
-use forebay_registry::request::{Answer, Body, Outcome, PatchKind, Target};
-use forebay_registry::{As, Config, Registry, Step};
+use forebay_reads::{As, Step};
+use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
@@ -125,11 +129,7 @@ fn text(body: Value) -> Body {
 }
 
 fn object(answer: Answer) -> Value {
-    let (Outcome::Object(bytes)
-    | Outcome::Created(bytes)
-    | Outcome::Accepted(bytes)
-    | Outcome::Success(bytes)) = answer.outcome;
-    serde_json::from_slice(&bytes).expect("an answer is JSON")
+    serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
 }
 
 fn configmap(name: &str, data: Value) -> Value {
@@ -177,36 +177,6 @@ async fn a_no_op_update_writes_nothing() {
     let patch = json!({ "data": { "k": "v" } });
     let patched = world.patch("@v1/configmaps/default/a", PatchKind::Merge, patch).await.expect("patches");
     assert_eq!(patched, created);
-}
-
-/// As a kube-apiserver beside this server has it, which notes who manages the fields.
-#[tokio::test]
-async fn a_no_op_update_of_an_object_with_managers_writes_nothing() {
-    const MANAGED: &str = r#""managedFields":[{"manager":"kubectl","operation":"Update","apiVersion":"v1","time":"2023-11-14T22:13:20Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:k":{}}}}]"#;
-    let world = World::new().await;
-    let path = "@v1/configmaps/default/a";
-    let created = world.create(CM, configmap("a", json!({ "k": "v" }))).await.expect("creates");
-    let key = Key::from("/registry/configmaps/default/a");
-    let found = world.engine.get(&key).await.expect("reads").expect("is there");
-    let value = String::from_utf8(found.value.to_vec()).expect("text");
-    let noted = value.replace("},\"data\"", &format!(",{MANAGED}}},\"data\""));
-    let op = Op::Put { value: noted.into(), ttl: None };
-    world.engine.commit(Txn { key, expect: Expect::At(found.revision), op }).await.expect("commits");
-    let stored = world.get(path).await.expect("is there");
-    assert_eq!(stored["metadata"]["managedFields"][0]["manager"], "kubectl");
-
-    let mut proposed = created.clone();
-    proposed["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
-    for proposed in [stored.clone(), proposed] {
-        assert_eq!(world.update(path, proposed).await.expect("updates"), stored);
-    }
-    for kind in [PatchKind::Merge, PatchKind::StrategicMerge] {
-        assert_eq!(world.patch(path, kind, json!({})).await.expect("patches"), stored);
-    }
-    let changed =
-        world.patch(path, PatchKind::Merge, json!({ "data": { "k": "w" } })).await.expect("patches");
-    assert_ne!(rv(&changed), rv(&stored));
-    assert_eq!(changed["metadata"].get("managedFields"), None, "what is written here has none");
 }
 
 #[tokio::test]
@@ -411,6 +381,8 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
     let mut shown = held.clone();
     shown["metadata"].as_object_mut().expect("metadata").remove("finalizers");
     shown["metadata"]["labels"] = json!({ "last": "words" });
+    let owned = json!({ "f:metadata": { "f:labels": { ".": {}, "f:last": {} } } });
+    shown["metadata"]["managedFields"][0]["fieldsV1"] = owned;
     assert_eq!(released, shown, "as it was asked for, at the revision that it was stored at");
     assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("gone").reason, Reason::NotFound);
 }
@@ -531,6 +503,26 @@ async fn a_dry_run_leaves_no_trace() {
         .await
         .expect("would create");
     assert_eq!(world.get("@v1/configmaps/default/a").await.expect_err("was not").reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn a_new_object_has_a_version_in_dry_runs_only() {
+    let world = World::new().await;
+    let create = async |name: &str, version: &str, dry_run: bool| {
+        let mut new = configmap(name, json!({}));
+        new["metadata"]["resourceVersion"] = json!(version);
+        let options = CreateOptions { dry_run, ..CreateOptions::default() };
+        let answer = world.registry.create(&world.target(CM), &text(new), &options).await;
+        answer.map(|answer| object(answer)["metadata"]["resourceVersion"].clone())
+    };
+    assert_eq!(create("a", "5", true).await, Ok(json!("5")));
+    let refused = create("a", "5", false).await.expect_err("has a version");
+    assert_eq!(refused.message, "resourceVersion should not be set on objects to be created");
+    // What is wrong with the object is said before that.
+    assert_eq!(create("A", "5", false).await.expect_err("invalid").reason, Reason::Invalid);
+    for (name, none) in [("zero", "0"), ("word", "x"), ("sign", "+5")] {
+        assert_ne!(create(name, none, false).await, Ok(json!(none)), "{name} is stored at a version of ours");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What a patch may be, and what it cannot do.
 
+use forebay_api::PatchKind;
 use forebay_apimachinery::Reason;
 use forebay_apimachinery::options::PatchOptions;
-use forebay_registry::request::PatchKind;
 use serde_json::json;
 
 use crate::World;

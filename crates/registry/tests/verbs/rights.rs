@@ -1,12 +1,13 @@
-//! What a write asks besides what its path says: a right to create, and that the object is the one that is meant.
+//! What a write asks besides what its path says: a right to create, and that the object is the one that is
+//! meant.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use forebay_api::Api;
-use forebay_apimachinery::options::UpdateOptions;
+use forebay_api::{Api, Body};
+use forebay_api::{MayCreate, PatchKind};
+use forebay_apimachinery::options::{PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Reason, Status};
-use forebay_registry::request::{MayCreate, PatchKind};
 use serde_json::{Value, json};
 
 use crate::{World, configmap, object, rv, text};
@@ -24,7 +25,6 @@ async fn a_put_that_would_create_asks_for_that_right_and_no_other_put_does() {
         });
         let options = UpdateOptions { dry_run, ..UpdateOptions::default() };
         let (target, body) = (world.target(path), text(body.clone()));
-        let target = target.by_name();
         let done = Api::update(&world.registry, &target, &body, &options, Some(may_create)).wait().await;
         (done.map(object).map_err(|status| status.reason), asked.swap(0, Ordering::Relaxed))
     };
@@ -51,6 +51,31 @@ async fn a_put_that_would_create_asks_for_that_right_and_no_other_put_does() {
     known["spec"]["leaseDurationSeconds"] = json!(2);
     let (changed, times) = put(LEASE, &known, false, false).await;
     assert_eq!((&changed.expect("changed")["spec"]["leaseDurationSeconds"], times), (&json!(2), 0));
+}
+
+#[tokio::test]
+async fn an_apply_that_would_create_asks_for_that_right_and_no_other_apply_does() {
+    const MAP: &str = "@v1/configmaps/default/m";
+    let world = World::new().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let apply = async |data: Value, allowed: bool| {
+        let counted = asked.clone();
+        let may_create: MayCreate = Arc::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            if allowed { Ok(()) } else { Err(Status::new(Reason::Forbidden, "may not create")) }
+        });
+        let options = PatchOptions { field_manager: "me".into(), ..PatchOptions::default() };
+        let (target, config) = (world.target(MAP), configmap("m", data).to_string());
+        let config = Body::Json(config.into());
+        let done = Api::apply(&world.registry, &target, &config, &options, Some(may_create)).wait().await;
+        (done.map(object).map_err(|status| status.reason), asked.swap(0, Ordering::Relaxed))
+    };
+    assert_eq!(apply(json!({ "k": "v" }), false).await, (Err(Reason::Forbidden), 1));
+    assert_eq!(world.get(MAP).await.expect_err("not made").reason, Reason::NotFound);
+    let (made, times) = apply(json!({ "k": "v" }), true).await;
+    assert_eq!((&made.expect("made")["data"]["k"], times), (&json!("v"), 1));
+    let (changed, times) = apply(json!({ "k": "w" }), false).await;
+    assert_eq!((&changed.expect("changed")["data"]["k"], times), (&json!("w"), 0));
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! The built-in API of Kubernetes as a table: its types and their fields, its kinds, and the resources served.
+//! The built-in API of Kubernetes as a table: its types and their fields, its kinds, and the resources
+//! served.
 //!
 //! In: `data/builtin.txt` (written by `gen/`, from the Go modules' types) and `data/resources.txt` (by hand,
 //! after kube-apiserver's discovery). Out: [`table`], parsed once, and what is built on it: [`codec`] and
@@ -6,6 +7,8 @@
 //! Never: CRD schemas, defaulting functions, validation beyond what Go's decoder checks.
 
 pub mod codec;
+mod empty_lists;
+mod go_form;
 mod parse;
 pub mod protobuf;
 mod resources;
@@ -14,6 +17,8 @@ mod table;
 
 use std::sync::OnceLock;
 
+pub use empty_lists::forget_empty_lists;
+pub use go_form::{always, is_said, to_go_form};
 pub use parse::TableError;
 pub use resources::{FieldSelector, Resource, Subresource, Verbs};
 pub use stored::{Conversion, Judged, STORED_AS, StoredAs};

@@ -10,9 +10,9 @@
 //! kind GROUP VERSION KIND ALIAS.NAME [ALIAS.NAME of the list]
 //! ```
 //!
-//! TYPE is a primitive, `[]TYPE`, `{}TYPE` (a map by string), `{KEY}TYPE`, `*TYPE`, a NAME of the same package or
-//! ALIAS.NAME. A JSON-NAME of `-` is an inline field, a GROUP of `-` the core group. FLAGS: `e` omitempty,
-//! `z` omitzero, `o` +optional, `r` +required, `n` +nullable, `d` +unionDiscriminator, `-` none.
+//! TYPE is a primitive, `[]TYPE`, `{}TYPE` (a map by string), `{KEY}TYPE`, `*TYPE`, a NAME of the same
+//! package or ALIAS.NAME. A JSON-NAME of `-` is an inline field, a GROUP of `-` the core group. FLAGS: `e`
+//! omitempty, `z` omitzero, `o` +optional, `r` +required, `n` +nullable, `d` +unionDiscriminator, `-` none.
 //! Out: a [`Table`]. Never: partial results; the first malformed line is an error.
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Which built-in kinds are stored as another version than the one that is served.
 //!
-//! In: a resource of the table. Out: what its objects are stored as, and the shape of what makes the one of the other. Never: makes it:
-//! strategy has the functions.
+//! In: a resource of the table. Out: what its objects are stored as, and the shape of what makes the one of
+//! the other. Never: makes it: strategy has the functions.
 
 use forebay_apimachinery::GroupVersionKind;
 use serde_json::Value;

@@ -312,6 +312,13 @@ impl Table {
         self.member_indexes(id).iter().map(|&index| &self.fields[usize::from(index)])
     }
 
+    /// The same by JSON name.
+    pub(super) fn members_by_name(&self, id: TypeId) -> impl Iterator<Item = &Field> {
+        let (members, (start, len)) = (self.member_indexes(id), self.ty(id).members);
+        let sorted = &self.sorted[usize::from(start)..][..usize::from(len)];
+        sorted.iter().map(|&position| self.field_at(members[usize::from(position)]))
+    }
+
     #[inline]
     pub(super) fn member_indexes(&self, id: TypeId) -> &[FieldIndex] {
         let (start, len) = self.ty(id).members;
@@ -320,8 +327,8 @@ impl Table {
 
     /// Returns the position of a member among [`Table::member_indexes`].
     ///
-    /// - `near`: where the last search of this struct ended, 0 at first. Keys that come in byte order are found
-    ///   in one pass over the struct.
+    /// - `near`: where the last search of this struct ended, 0 at first. Keys that come in byte order are
+    ///   found in one pass over the struct.
     ///
     /// Cost: compares eight bytes at a time in one array; reads a name only where those are equal.
     #[inline]

@@ -1,9 +1,11 @@
 //! The definition of a built-in type.
 //!
-//! In: a type of the table. Out: its schema, and the types it refers to. Never: follows a reference.
+//! In: a type of the table, and what is said of it. Out: its schema, and the types it refers to. Never:
+//! follows a reference.
 
 use serde_json::{Map, Value, json};
 
+use super::descriptions::Descriptions;
 use super::dialect::Dialect;
 use super::gvk::Kinds;
 use crate::builtin::{Field, ListType, MapType, Table, TypeId, TypeKind};
@@ -17,19 +19,29 @@ const NESTING_MAX: usize = 16;
 pub fn definition(
     table: &Table,
     kinds: &Kinds,
+    descriptions: &Descriptions,
     ty: TypeId,
     dialect: Dialect,
     within: Option<(&str, &str)>,
 ) -> Value {
-    let writer = Writer { table, dialect };
+    let writer = Writer { table, descriptions, dialect };
     let mut schema = match table.ty(ty).kind {
         TypeKind::Struct => writer.structure(ty),
         kind => writer.special(kind),
     };
-    if let (Some(object), Some(gvks)) = (schema.as_object_mut(), kinds.extension(ty, within)) {
-        object.insert("x-kubernetes-group-version-kind".into(), gvks);
+    if let Some(object) = schema.as_object_mut() {
+        describe(object, descriptions.of_type(ty));
+        if let Some(gvks) = kinds.extension(ty, within) {
+            object.insert("x-kubernetes-group-version-kind".into(), gvks);
+        }
     }
     schema
+}
+
+fn describe(schema: &mut Schema, text: Option<&str>) {
+    if let Some(text) = text {
+        schema.insert("description".into(), text.into());
+    }
 }
 
 /// The named types that the definition of `ty` refers to, each once, in order of appearance.
@@ -75,6 +87,7 @@ type Schema = Map<String, Value>;
 
 struct Writer<'t> {
     table: &'t Table,
+    descriptions: &'t Descriptions,
     dialect: Dialect,
 }
 
@@ -84,7 +97,7 @@ impl Writer<'_> {
         let mut schema = Schema::new();
         schema.insert("type".into(), "object".into());
         let properties: Schema =
-            table.members(ty).map(|field| (field.name.to_string(), self.property(field))).collect();
+            table.members(ty).map(|field| (field.name.to_string(), self.property(ty, field))).collect();
         let required: Vec<&str> =
             table.members(ty).filter(|field| is_required(field)).map(|field| field.name).collect();
         if !properties.is_empty() {
@@ -104,7 +117,7 @@ impl Writer<'_> {
         Value::Object(schema)
     }
 
-    fn property(&self, field: &Field) -> Value {
+    fn property(&self, of: TypeId, field: &Field) -> Value {
         let attrs = self.table.attrs(field);
         let mut schema = self.of_type(field.ty, 0);
         if self.dialect == Dialect::V3 {
@@ -133,6 +146,7 @@ impl Writer<'_> {
         if let Some(key) = attrs.patch_merge_key {
             schema.insert("x-kubernetes-patch-merge-key".into(), key.into());
         }
+        describe(&mut schema, self.descriptions.of_field(self.table, of, field.name));
         // Upstream has a description in nearly every field, and so something beside the reference.
         Value::Object(self.wrapped(schema, true))
     }

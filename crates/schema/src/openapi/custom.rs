@@ -1,12 +1,13 @@
 //! The definition of a custom resource.
 //!
-//! In: the schema of a CRD's version as written, and the names of its kind. Out: the definitions of the kind and of
-//! its list. Never: judges the schema; what is not structural is left out by the caller.
+//! In: the schema of a CRD's version as written, and the names of its kind. Out: the definitions of the kind
+//! and of its list. Never: judges the schema; what is not structural is left out by the caller.
 //!
 //! Source: apiextensions-apiserver v1.36.3 `controller/openapi/builder`, `controller/openapi/v2`.
 
 use serde_json::{Map, Value, json};
 
+use super::descriptions::Descriptions;
 use super::dialect::Dialect;
 use super::gvk::gvk;
 
@@ -54,6 +55,13 @@ pub struct CustomKind<'a> {
     pub selectable_fields: &'a [String],
 }
 
+/// What a schema is written with.
+#[derive(Clone, Copy)]
+struct Writer<'d> {
+    descriptions: &'d Descriptions,
+    dialect: Dialect,
+}
+
 /// The name of a custom definition: the group backwards, version and kind.
 pub fn custom_name(group: &str, version: &str, kind: &str) -> String {
     let mut name: String = group.rsplit('.').collect::<Vec<_>>().join(".");
@@ -67,16 +75,22 @@ pub fn custom_name(group: &str, version: &str, kind: &str) -> String {
 /// The definition of the kind.
 ///
 /// - `schema`: `openAPIV3Schema`, if there is one and it is structural. Without it any object will do.
-pub fn custom_definition(kind: &CustomKind<'_>, schema: Option<&Value>, dialect: Dialect) -> Value {
+pub fn custom_definition(
+    kind: &CustomKind<'_>,
+    schema: Option<&Value>,
+    descriptions: &Descriptions,
+    dialect: Dialect,
+) -> Value {
+    let writer = Writer { descriptions, dialect };
     let is_open =
         |schema: &Map<String, Value>| dialect == Dialect::V2 && schema.get(PRESERVE) == Some(&json!(true));
     let mut definition = match schema.and_then(Value::as_object) {
         // kubectl would refuse every other field if some were named.
         Some(written) if !is_open(written) => {
-            let mut object = converted(written, dialect, 0);
+            let mut object = converted(written, writer, 0);
             object.entry("properties").or_insert_with(|| json!({}));
             if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
-                insert_type_meta(properties, dialect);
+                insert_type_meta(properties, writer);
             }
             object
         }
@@ -89,16 +103,17 @@ pub fn custom_definition(kind: &CustomKind<'_>, schema: Option<&Value>, dialect:
 }
 
 /// The definition of the kind's list.
-pub fn custom_list_definition(kind: &CustomKind<'_>, dialect: Dialect) -> Value {
+pub fn custom_list_definition(kind: &CustomKind<'_>, descriptions: &Descriptions, dialect: Dialect) -> Value {
     let item = dialect.reference(&custom_name(kind.group, kind.version, kind.kind));
+    let said = |field: &str| descriptions.of_any_list(field).unwrap_or_default();
     let mut definition = json!({
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": { "type": "string" },
-            "kind": { "type": "string" },
-            "metadata": described_reference(LIST_META, dialect),
-            "items": { "type": "array", "items": { "$ref": item } },
+            "apiVersion": { "type": "string", "description": said("apiVersion") },
+            "kind": { "type": "string", "description": said("kind") },
+            "metadata": described_reference(LIST_META, said("metadata"), dialect),
+            "items": { "type": "array", "items": { "$ref": item }, "description": said("items") },
         },
         "x-kubernetes-group-version-kind": [gvk(kind.group, kind.version, kind.list_kind)],
     });
@@ -115,29 +130,33 @@ fn insert_selectable_fields(definition: &mut Map<String, Value>, kind: &CustomKi
     }
 }
 
-fn insert_type_meta(properties: &mut Map<String, Value>, dialect: Dialect) {
-    properties.insert("apiVersion".into(), json!({ "type": "string" }));
-    properties.insert("kind".into(), json!({ "type": "string" }));
-    properties.insert("metadata".into(), described_reference(OBJECT_META, dialect));
+fn insert_type_meta(properties: &mut Map<String, Value>, writer: Writer<'_>) {
+    let said = |field: &str| writer.descriptions.of_any_kind(field).unwrap_or_default();
+    for field in ["apiVersion", "kind"] {
+        properties.insert(field.into(), json!({ "type": "string", "description": said(field) }));
+    }
+    let metadata = described_reference(OBJECT_META, said("metadata"), writer.dialect);
+    properties.insert("metadata".into(), metadata);
 }
 
-/// A reference as upstream writes it where it has a description beside it.
-fn described_reference(name: &str, dialect: Dialect) -> Value {
-    let reference = json!({ "$ref": dialect.reference(name) });
+/// A reference with a description beside it.
+fn described_reference(name: &str, description: &str, dialect: Dialect) -> Value {
+    let reference = dialect.reference(name);
     match dialect {
-        Dialect::V2 => reference,
-        Dialect::V3 => json!({ "allOf": [reference] }),
+        Dialect::V2 => json!({ "$ref": reference, "description": description }),
+        Dialect::V3 => json!({ "allOf": [{ "$ref": reference }], "description": description }),
     }
 }
 
 /// A schema and all below it.
-fn converted(schema: &Map<String, Value>, dialect: Dialect, depth: usize) -> Map<String, Value> {
+fn converted(schema: &Map<String, Value>, writer: Writer<'_>, depth: usize) -> Map<String, Value> {
+    let dialect = writer.dialect;
     let mut out = Map::new();
     if depth >= DEPTH_MAX {
         return out;
     }
     let below = |value: &Value| match value.as_object() {
-        Some(schema) => Value::Object(converted(schema, dialect, depth + 1)),
+        Some(schema) => Value::Object(converted(schema, writer, depth + 1)),
         None => value.clone(),
     };
     for (member, value) in schema {
@@ -158,7 +177,7 @@ fn converted(schema: &Map<String, Value>, dialect: Dialect, depth: usize) -> Map
     }
     let is_open_in_v2 = dialect == Dialect::V2 && out.get(PRESERVE) == Some(&json!(true));
     if out.get(EMBEDDED) == Some(&json!(true)) && !is_open_in_v2 {
-        insert_embedded(&mut out, dialect);
+        insert_embedded(&mut out, writer);
     }
     out
 }
@@ -173,7 +192,8 @@ fn says_nothing(member: &str, value: &Value) -> bool {
     (is_empty && OMITTED_WHEN_EMPTY.contains(&member)) || (value.is_null() && member != "example")
 }
 
-/// Drops what kubectl's reading of v2 cannot cope with: an untyped value with fields, an open object with some.
+/// Drops what kubectl's reading of v2 cannot cope with: an untyped value with fields, an open object with
+/// some.
 fn reduce_to_v2(written: &Map<String, Value>, out: &mut Map<String, Value>) {
     let is_on = |schema: &Map<String, Value>, member: &str| schema.get(member) == Some(&json!(true));
     for member in NOT_IN_V2 {
@@ -233,10 +253,10 @@ fn insert_int_or_string(schema: &mut Map<String, Value>) {
 }
 
 /// An embedded object has a type and metadata.
-fn insert_embedded(schema: &mut Map<String, Value>, dialect: Dialect) {
+fn insert_embedded(schema: &mut Map<String, Value>, writer: Writer<'_>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
-        insert_type_meta(properties, dialect);
+        insert_type_meta(properties, writer);
     }
     let required = schema.entry("required").or_insert_with(|| json!([]));
     if let Some(required) = required.as_array_mut() {
@@ -251,6 +271,11 @@ fn insert_embedded(schema: &mut Map<String, Value>, dialect: Dialect) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builtin::table;
+
+    fn defined(kind: &CustomKind<'_>, schema: Option<&Value>, dialect: Dialect) -> Value {
+        custom_definition(kind, schema, &Descriptions::of(table()), dialect)
+    }
 
     fn check(schema: Value, v3: Value, v2: Value) {
         let kind = CustomKind {
@@ -262,7 +287,7 @@ mod tests {
         };
         let schema = json!({ "type": "object", "properties": { "x": schema } });
         for (dialect, want) in [(Dialect::V3, v3), (Dialect::V2, v2)] {
-            let got = custom_definition(&kind, Some(&schema), dialect);
+            let got = defined(&kind, Some(&schema), dialect);
             assert_eq!(got["properties"]["x"], want, "{dialect:?}");
         }
     }
@@ -323,14 +348,16 @@ mod tests {
 
     #[test]
     fn an_embedded_object_has_a_type_and_metadata() {
-        let meta = |dialect| described_reference(OBJECT_META, dialect);
-        let text = json!({ "type": "string" });
+        let descriptions = Descriptions::of(table());
+        let said = |field| descriptions.of_any_kind(field).expect(field);
+        let meta = |dialect| described_reference(OBJECT_META, said("metadata"), dialect);
+        let text = |field| json!({ "type": "string", "description": said(field) });
         check(
             json!({ "type": "object", EMBEDDED: true }),
             json!({ "type": "object", EMBEDDED: true, "required": ["kind", "apiVersion"],
-                "properties": { "apiVersion": text, "kind": text, "metadata": meta(Dialect::V3) } }),
+                "properties": { "apiVersion": text("apiVersion"), "kind": text("kind"), "metadata": meta(Dialect::V3) } }),
             json!({ "type": "object", EMBEDDED: true, "required": ["kind", "apiVersion"],
-                "properties": { "apiVersion": text, "kind": text, "metadata": meta(Dialect::V2) } }),
+                "properties": { "apiVersion": text("apiVersion"), "kind": text("kind"), "metadata": meta(Dialect::V2) } }),
         );
     }
 
@@ -357,10 +384,10 @@ mod tests {
             "x-kubernetes-group-version-kind": [{ "group": "g", "version": "v1", "kind": "K" }],
             "x-kubernetes-selectable-fields": [{ "fieldPath": "spec.a" }],
         });
-        assert_eq!(custom_definition(&kind, None, Dialect::V3), want);
+        assert_eq!(defined(&kind, None, Dialect::V3), want);
         let open = json!({ "type": "object", PRESERVE: true, "properties": { "a": {} } });
-        assert_eq!(custom_definition(&kind, Some(&open), Dialect::V2), want);
-        assert!(custom_definition(&kind, Some(&open), Dialect::V3)["properties"]["metadata"].is_object());
+        assert_eq!(defined(&kind, Some(&open), Dialect::V2), want);
+        assert!(defined(&kind, Some(&open), Dialect::V3)["properties"]["metadata"].is_object());
     }
 
     #[test]
@@ -371,7 +398,7 @@ mod tests {
         }
         let kind =
             CustomKind { group: "g", version: "v1", kind: "K", list_kind: "KList", selectable_fields: &[] };
-        let definition = custom_definition(&kind, Some(&schema), Dialect::V3);
+        let definition = defined(&kind, Some(&schema), Dialect::V3);
         assert!(definition.to_string().matches("items").count() < 200);
         std::mem::drop(definition);
     }

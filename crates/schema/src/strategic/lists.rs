@@ -1,7 +1,8 @@
-//! Merging lists: by merge key where elements are maps, as sets where they are scalars; and the order of the result.
+//! Merging lists: by merge key where elements are maps, as sets where they are scalars; and the order of the
+//! result.
 //!
-//! The order is that of `$setElementOrder`, then of the patch; what only the server has keeps its place among what
-//! it knew before.
+//! The order is that of `$setElementOrder`, then of the patch; what only the server has keeps its place among
+//! what it knew before.
 
 use std::collections::HashMap;
 
@@ -52,8 +53,8 @@ pub(super) fn merge(
 
 struct Merged {
     merged: Vec<Value>,
-    /// Where elements stand for `$setElementOrder`: what survives of the original, and then as many of the new
-    /// ones as were deleted. Upstream's new elements take the deleted ones' room in the original's array.
+    /// Where elements stand for `$setElementOrder`: what survives of the original, and then as many of the
+    /// new ones as were deleted. Upstream's new elements take the deleted ones' room in the original's array.
     known: Positions,
 }
 
@@ -333,8 +334,8 @@ fn text_of(item: &Value, key: &'static str) -> Option<String> {
     if key.is_empty() { Some(item.to_string()) } else { item.get(key).map(Value::to_string) }
 }
 
-/// Orders what the patch names as it asks, the rest as it was, and weaves both: an element of the rest goes before
-/// one of the patch if it was so before.
+/// Orders what the patch names as it asks, the rest as it was, and weaves both: an element of the rest goes
+/// before one of the patch if it was so before.
 fn arrange(
     merged: Vec<Value>,
     wanted: &Positions,

@@ -33,8 +33,9 @@ use walk::{Walk, weight_of_members};
 /// - `original`: a JSON object; `null` counts as an empty one.
 /// - `patch`: a JSON object with Kubernetes' directives; `null` changes nothing.
 ///
-/// Cost: a walk over both; lists are matched by hashed merge keys. A list below an element that the patch names many times
-/// is walked as many times: a patch that takes more than [`WALKS_MAX`] walks over both is refused.
+/// Cost: a walk over both; lists are matched by hashed merge keys. A list below an element that the patch
+/// names many times is walked as many times: a patch that takes more than [`WALKS_MAX`] walks over both is
+/// refused.
 ///
 /// # Errors
 /// [`PatchError`] in upstream's words; [`PatchError::fault`] says whose mistake it is.

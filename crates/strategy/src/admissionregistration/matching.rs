@@ -4,6 +4,7 @@
 
 use forebay_apimachinery::Seen;
 
+use super::expressions::Expressions;
 use crate::field::{Causes, Path};
 use crate::format;
 use crate::meta::{label_key, validate_meta_create};
@@ -169,7 +170,7 @@ fn rule_resources(rule: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 /// `matchConditions`.
-pub fn conditions(of: &Members, at: &Path<'_>, causes: &mut Causes) {
+pub fn conditions(of: &Members, at: &Path<'_>, expressions: &mut Expressions<'_>, causes: &mut Causes) {
     let at = at.child("matchConditions");
     let count = list(of, "matchConditions").len();
     if count > CONDITIONS_MAX {
@@ -181,6 +182,8 @@ pub fn conditions(of: &Members, at: &Path<'_>, causes: &mut Causes) {
         let name = text(condition, "name");
         if is_blank(condition, "expression") {
             causes.required(&at.child("expression"), "");
+        } else {
+            expressions.condition(text(condition, "expression"), &at.child("expression"), causes);
         }
         if name.is_empty() {
             causes.required(&at.child("name"), "");

@@ -1,11 +1,12 @@
 //! The kinds of `admissionregistration.k8s.io`.
 //!
-//! In: configurations of webhooks, policies and their bindings. Out: rows for [`rules`](super::rules); causes; a warning,
-//! since nothing here is called or evaluated. Never: compiles an expression; that it is there is all that is asked.
+//! In: configurations of webhooks, policies and their bindings. Out: rows for [`rules`](super::rules);
+//! causes; a warning for what is not called or evaluated. Never: evaluates an expression.
 //!
 //! Source: kubernetes v1.36.3 `registry/admissionregistration`, `apis/admissionregistration/{v1,validation}`.
 
 mod binding;
+mod expressions;
 mod matching;
 mod policy;
 #[cfg(test)]
@@ -19,10 +20,6 @@ use super::names::NameRule;
 use super::rule::{Context, Flags, NONE, Rules, Update};
 use super::value::{Members, child_or_empty, same_member, text};
 
-const WEBHOOKS: &str = "admission webhooks are stored, but this server does not call them: objects that they would change or refuse \
-     are accepted as they are";
-const POLICIES: &str = "admission policies and their bindings are stored, but this server does not evaluate them: objects that they \
-     would change or refuse are accepted as they are";
 /// What names of configurations end in that come from files of the server.
 const STATIC: &str = ".static.k8s.io";
 
@@ -110,13 +107,13 @@ const BASE: Rules = Rules {
 
 const WEBHOOK: Rules = Rules {
     prepare_update: |new, update, context| count_changes(new, update, "webhooks", context),
-    warnings: |object, update, warnings| warn(object, update, WEBHOOKS, warnings),
+    warnings: warn,
     ..BASE
 };
 
 const POLICY: Rules = Rules {
     prepare_update: |new, update, context| count_changes(new, update, "spec", context),
-    warnings: |object, update, warnings| warn(object, update, POLICIES, warnings),
+    warnings: warn,
     ..BASE
 };
 
@@ -127,7 +124,7 @@ fn count_changes(new: &mut Members, update: &Update<'_>, member: &str, _: &Conte
     }
 }
 
-fn warn(object: &Members, update: Option<&Update<'_>>, what: &str, warnings: &mut Vec<String>) {
+fn warn(object: &Members, update: Option<&Update<'_>>, warnings: &mut Vec<String>) {
     if update.is_some_and(Update::is_status) {
         return;
     }
@@ -137,5 +134,4 @@ fn warn(object: &Members, update: Option<&Update<'_>>, what: &str, warnings: &mu
              cannot be managed via the API"
         ));
     }
-    warnings.push(what.to_string());
 }

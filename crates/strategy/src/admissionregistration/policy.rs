@@ -1,9 +1,11 @@
 //! ValidatingAdmissionPolicies and MutatingAdmissionPolicies.
 //!
-//! In: a policy. Out: defaults, causes. Never: compiles its expressions.
+//! In: a policy. Out: defaults, causes. Never: evaluates its expressions.
 
 use forebay_apimachinery::Seen;
+use forebay_policy::Returns;
 
+use super::expressions::Expressions;
 use super::matching::{
     FAILURE_POLICIES, REINVOCATION_POLICIES, conditions, default_resources, is_blank, mutating_operations,
     one_of, required_one_of, resources,
@@ -58,37 +60,39 @@ pub fn defaults(policy: &mut Members) {
 
 pub fn validating(policy: &Members, old: Option<&Members>, causes: &mut Causes) {
     let spec = child_or_empty(policy, "spec");
+    let mut expressions = Expressions::of_policy(spec, old.map(|old| child_or_empty(old, "spec")), false);
     begin(spec, causes);
     if !keeps_conditions(spec, old) {
-        conditions(spec, &SPEC, causes);
+        conditions(spec, &SPEC, &mut expressions, causes);
     }
-    variables(spec, causes);
+    variables(spec, &mut expressions, causes);
     if list(spec, "validations").is_empty() && list(spec, "auditAnnotations").is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
         causes.required(&SPEC.child("validations"), detail);
         return causes.required(&SPEC.child("auditAnnotations"), detail);
     }
     for (index, of) in objects(spec, "validations").enumerate() {
-        validation(of, &SPEC.child("validations").index(index), causes);
+        validation(of, &SPEC.child("validations").index(index), &mut expressions, causes);
     }
-    audit_annotations(spec, text(child_or_empty(policy, "metadata"), "name"), causes);
+    audit_annotations(spec, text(child_or_empty(policy, "metadata"), "name"), &mut expressions, causes);
 }
 
 pub fn mutating(policy: &Members, old: Option<&Members>, causes: &mut Causes) {
     let spec = child_or_empty(policy, "spec");
+    let mut expressions = Expressions::of_policy(spec, old.map(|old| child_or_empty(old, "spec")), true);
     begin(spec, causes);
     if let Some(constraints) = child(spec, "matchConstraints") {
         mutating_operations(constraints, &SPEC.child("matchConstraints"), causes);
     }
     if !keeps_conditions(spec, old) {
-        conditions(spec, &SPEC, causes);
+        conditions(spec, &SPEC, &mut expressions, causes);
     }
-    variables(spec, causes);
+    variables(spec, &mut expressions, causes);
     if list(spec, "mutations").is_empty() {
         causes.required(&SPEC.child("mutations"), "mutations must contain at least one item");
     }
     for (index, of) in objects(spec, "mutations").enumerate() {
-        mutation(of, &SPEC.child("mutations").index(index), causes);
+        mutation(of, &SPEC.child("mutations").index(index), &mut expressions, causes);
     }
     match text(spec, "reinvocationPolicy") {
         "" => causes.required(&SPEC.child("reinvocationPolicy"), ""),
@@ -154,7 +158,7 @@ fn param_kind(param: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn variables(spec: &Members, causes: &mut Causes) {
+fn variables(spec: &Members, expressions: &mut Expressions<'_>, causes: &mut Causes) {
     for (index, variable) in objects(spec, "variables").enumerate() {
         let at = SPEC.child("variables");
         let at = at.index(index);
@@ -166,6 +170,8 @@ fn variables(spec: &Members, causes: &mut Causes) {
         }
         if is_blank(variable, "expression") {
             causes.required(&at.child("expression"), "expression is not specified");
+        } else {
+            expressions.variable(name, text(variable, "expression"), &at.child("expression"), causes);
         }
     }
 }
@@ -176,15 +182,20 @@ fn is_identifier(name: &str) -> bool {
         && CEL_RESERVED.binary_search(&name).is_err()
 }
 
-fn validation(validation: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn validation(validation: &Members, at: &Path<'_>, expressions: &mut Expressions<'_>, causes: &mut Causes) {
     if is_blank(validation, "expression") {
         causes.required(&at.child("expression"), "expression is not specified");
+    } else {
+        expressions.validation(text(validation, "expression"), &at.child("expression"), causes);
     }
     let blank = |name| !text(validation, name).is_empty() && is_blank(validation, name);
     let message = text(validation, "message");
     if blank("messageExpression") {
         let bad = text(validation, "messageExpression");
         causes.invalid(&at.child("messageExpression"), bad, "must be non-empty if specified");
+    } else if !is_blank(validation, "messageExpression") {
+        let text = text(validation, "messageExpression");
+        expressions.message(text, &at.child("messageExpression"), causes);
     }
     if blank("message") {
         causes.invalid(&at.child("message"), message, "must be non-empty if specified");
@@ -194,7 +205,7 @@ fn validation(validation: &Members, at: &Path<'_>, causes: &mut Causes) {
     one_of(validation, "reason", &REASONS, at, causes);
 }
 
-fn audit_annotations(spec: &Members, policy: &str, causes: &mut Causes) {
+fn audit_annotations(spec: &Members, policy: &str, expressions: &mut Expressions<'_>, causes: &mut Causes) {
     let at = SPEC.child("auditAnnotations");
     if list(spec, "auditAnnotations").len() > AUDIT_ANNOTATIONS_MAX {
         let shown = internal::list_shown("admission.AuditAnnotation", spec, "auditAnnotations");
@@ -214,6 +225,9 @@ fn audit_annotations(spec: &Members, policy: &str, causes: &mut Causes) {
         } else if text(annotation, "valueExpression").trim().len() > AUDIT_EXPRESSION_BYTES_MAX {
             let detail = format!("must not exceed {AUDIT_EXPRESSION_BYTES_MAX} bytes in length");
             causes.required(&at.child("valueExpression"), &detail);
+        } else {
+            let text = text(annotation, "valueExpression");
+            expressions.annotation(text, &at.child("valueExpression"), causes);
         }
         if known.again(key) {
             causes.duplicate(&at.child("key"), key);
@@ -222,7 +236,7 @@ fn audit_annotations(spec: &Members, policy: &str, causes: &mut Causes) {
 }
 
 /// A mutation says in the member of its type how it is made, and nothing in the other.
-fn mutation(mutation: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn mutation(mutation: &Members, at: &Path<'_>, expressions: &mut Expressions<'_>, causes: &mut Causes) {
     let (own, other) = match text(mutation, "patchType") {
         "JSONPatch" => ("jsonPatch", "applyConfiguration"),
         "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
@@ -238,7 +252,11 @@ fn mutation(mutation: &Members, at: &Path<'_>, causes: &mut Causes) {
         Some(patch) if is_blank(patch, "expression") => {
             causes.required(&at.child(own).child("expression"), "");
         }
-        Some(_) => {}
+        Some(patch) => {
+            let returns = if own == "jsonPatch" { Returns::Patches } else { Returns::Object };
+            let at = at.child(own);
+            expressions.mutation(text(patch, "expression"), returns, &at.child("expression"), causes);
+        }
     }
     if mutation.contains_key(other) {
         let detail = format!("must not be specified when patchType is {patch_type}");

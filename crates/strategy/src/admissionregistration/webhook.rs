@@ -3,10 +3,11 @@
 //! In: a configuration. Out: defaults, causes. Never: calls anybody.
 
 use forebay_apimachinery::Seen;
-use forebay_schema::crd::check::webhook_client;
-use forebay_schema::crd::field::causes as causes_of_schema;
+use forebay_crd::check::webhook_client;
+use forebay_crd::field::causes as causes_of_schema;
 use serde_json::Value;
 
+use super::expressions::Expressions;
 use super::matching::{
     FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, conditions, default_matching, default_scopes,
     one_of, rule,
@@ -89,11 +90,12 @@ fn names_known_version(hook: &Members) -> bool {
 
 pub fn validate(configuration: &Members, old: Option<&Members>, sort: Sort, causes: &mut Causes) {
     let leniency = Leniency::of(configuration, old);
+    let mut expressions = Expressions::of_webhooks(old);
     let at = Path::root("webhooks");
     let mut names = Seen::default();
     for (index, hook) in objects(configuration, "webhooks").enumerate() {
         let at = at.index(index);
-        webhook(hook, &leniency, sort, &at, causes);
+        webhook(hook, &leniency, sort, &at, &mut expressions, causes);
         review_versions(hook, &leniency, &at.child("admissionReviewVersions"), causes);
         let name = text(hook, "name");
         if names.again(name) && !name.is_empty() && !leniency.repeated_names {
@@ -102,7 +104,14 @@ pub fn validate(configuration: &Members, old: Option<&Members>, sort: Sort, caus
     }
 }
 
-fn webhook(hook: &Members, leniency: &Leniency, sort: Sort, at: &Path<'_>, causes: &mut Causes) {
+fn webhook(
+    hook: &Members,
+    leniency: &Leniency,
+    sort: Sort,
+    at: &Path<'_>,
+    expressions: &mut Expressions<'_>,
+    causes: &mut Causes,
+) {
     qualified_name(text(hook, "name"), &at.child("name"), causes);
     for (index, of) in objects(hook, "rules").enumerate() {
         rule(of, &at.child("rules").index(index), causes);
@@ -136,7 +145,7 @@ fn webhook(hook: &Members, leniency: &Leniency, sort: Sort, at: &Path<'_>, cause
     let client_at = at.child("clientConfig").to_string();
     causes.append(causes_of_schema(&webhook_client(client, &client_at)));
     if !leniency.conditions {
-        conditions(hook, at, causes);
+        conditions(hook, at, expressions, causes);
     }
 }
 

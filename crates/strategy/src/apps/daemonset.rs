@@ -6,8 +6,6 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/apps/daemonset`, `apis/apps/{v1,validation}`.
 
-use serde_json::Value;
-
 use super::deployment::strategy_shown;
 use super::template::{amount, at_most_all, int_or_percent, not_decremented, not_negative, same_selector};
 use crate::core::pod;
@@ -20,6 +18,7 @@ use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, take_over,
     text,
 };
+use crate::warnings::of_template;
 
 const SPEC: Path<'static> = Path::root("spec");
 const STATUS: Path<'static> = Path::root("status");
@@ -40,6 +39,8 @@ pub fn defaults(set: &mut Members) {
     }
     default(spec, "revisionHistoryLimit", 10);
     pod::defaults::template(child_made(spec, "template"));
+    // Upstream's own form of it has a number, which every version of it shows.
+    set_template_generation(set, template_generation(set));
 }
 
 fn template_generation(set: &Members) -> i64 {
@@ -70,6 +71,16 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
     set_template_generation(new, generation + i64::from(!same_template));
     if !same_member(new, old, "spec") {
         bump_generation(new, old);
+    }
+}
+
+/// Of an update that changes the template.
+pub fn warnings(set: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    let is_other = |update: &Update<'_>| {
+        !update.is_status() && template_generation(set) != template_generation(update.old)
+    };
+    if update.is_none_or(is_other) {
+        of_template(set, None, out);
     }
 }
 
@@ -113,9 +124,7 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     at_most_all(surge, &surge_at, causes);
     match (amount(unavailable) != 0, amount(surge) != 0) {
         (true, true) => {
-            let bad = surge.map_or(BadValue::Int(0), |surge: &Value| {
-                BadValue::shown(forebay_apimachinery::json::to_go_text(surge))
-            });
+            let bad = surge.map_or(BadValue::Int(0), BadValue::Encoded);
             causes.invalid(&surge_at, bad, "may not be set when maxUnavailable is non-zero");
         }
         (false, false) => causes.required(&unavailable_at, "cannot be 0 when maxSurge is 0"),

@@ -90,8 +90,7 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     int_or_percent(unavailable, &unavailable_at, causes);
     int_or_percent(surge, &at.child("maxSurge"), causes);
     if amount(unavailable) == 0 && amount(surge) == 0 {
-        let bad = unavailable
-            .map_or(BadValue::Int(0), |value| BadValue::shown(forebay_apimachinery::json::to_go_text(value)));
+        let bad = unavailable.map_or(BadValue::Int(0), BadValue::Encoded);
         causes.invalid(&unavailable_at, bad, "may not be 0 when `maxSurge` is 0");
     }
     at_most_all(unavailable, &unavailable_at, causes);

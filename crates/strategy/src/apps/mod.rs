@@ -58,7 +58,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: daemonset::prepare_update,
         validate_create: daemonset::validate_create,
         validate_update: daemonset::validate_update,
-        warnings: warnings::of_template,
+        warnings: daemonset::warnings,
         ..NONE
     },
     Rules {

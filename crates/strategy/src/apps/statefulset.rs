@@ -168,11 +168,7 @@ fn rolling_update(rolling: &Members, at: &Path<'_>, causes: &mut Causes) {
     if let Some(value) = unavailable {
         int_or_percent(unavailable, &at, causes);
         if amount(unavailable) == 0 {
-            causes.invalid(
-                &at,
-                BadValue::shown(forebay_apimachinery::json::to_go_text(value)),
-                "cannot be 0",
-            );
+            causes.invalid(&at, BadValue::Encoded(value), "cannot be 0");
         }
         at_most_all(unavailable, &at, causes);
     }

@@ -1,7 +1,7 @@
 //! HorizontalPodAutoscalers of v1 and v2, made of one another.
 //!
-//! In: an object of the one version in canonical form. Out: the same as the other has it; what v1 has no fields for is in
-//! annotations there. Never: fails: an annotation that cannot be read is as good as none.
+//! In: an object of the one version in canonical form. Out: the same as the other has it; what v1 has no
+//! fields for is in annotations there. Never: fails: an annotation that cannot be read is as good as none.
 //!
 //! Source: kubernetes v1.36.3 `apis/autoscaling/v1/conversion.go`.
 
@@ -20,7 +20,8 @@ const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
-/// A member of a source: its name in v1, its path in v2, and what v1 has where it is absent. In the order of v1.
+/// A member of a source: its name in v1, its path in v2, and what v1 has where it is absent. In the order of
+/// v1.
 type Field = (&'static str, &'static str, Option<&'static str>);
 const ZERO: Option<&str> = Some("0");
 const EMPTY: Option<&str> = Some("");

@@ -1,6 +1,7 @@
 //! What a client may leave out of a HorizontalPodAutoscaler.
 //!
-//! In: one of v1 or v2. Out: the same, filled in. Never: converts; v1's metric is filled in where v1 becomes v2.
+//! In: one of v1 or v2. Out: the same, filled in. Never: converts; v1's metric is filled in where v1 becomes
+//! v2.
 
 use serde_json::{Value, json};
 

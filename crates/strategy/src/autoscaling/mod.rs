@@ -1,7 +1,7 @@
 //! The kinds of `autoscaling`.
 //!
-//! In: a HorizontalPodAutoscaler as v2 has it; only its defaults know v1. Out: defaults, causes. Never: scales anything;
-//! the `scale` of other kinds, which is [`scale`](super::scale).
+//! In: a HorizontalPodAutoscaler as v2 has it; only its defaults know v1. Out: defaults, causes. Never:
+//! scales anything; the `scale` of other kinds, which is [`scale`](super::scale).
 //!
 //! Source: kubernetes v1.36.3 `registry/autoscaling/horizontalpodautoscaler`, `apis/autoscaling/{v1,v2,validation}`.
 

@@ -1,7 +1,7 @@
 //! Sets of indexes of an indexed Job, as text: `0,3-5`.
 //!
-//! In: text, and how many indexes there are. Out: how many it names, or upstream's message. Never: a set in memory; the
-//! text may name a hundred thousand.
+//! In: text, and how many indexes there are. Out: how many it names, or upstream's message. Never: a set in
+//! memory; the text may name a hundred thousand.
 //!
 //! Source: kubernetes v1.36.3 `apis/batch/validation`.
 

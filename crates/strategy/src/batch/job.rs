@@ -198,16 +198,11 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
             let bad = match (name, child(spec, name)) {
                 ("podFailurePolicy", Some(policy)) => internal::shown("PodFailurePolicy", policy),
                 ("successPolicy", Some(policy)) => internal::shown("SuccessPolicy", policy),
-                _ => encoded(spec.get(name)),
+                _ => BadValue::encoded(spec.get(name)),
             };
             causes.invalid(&SPEC.child(name), bad, IMMUTABLE);
         }
     }
-}
-
-/// A pointer's value is shown as JSON, texts included.
-fn encoded(value: Option<&Value>) -> BadValue<'static> {
-    value.map_or(BadValue::Nil, |value| BadValue::shown(forebay_apimachinery::json::to_go_text(value)))
 }
 
 fn completions(spec: &Members, old: &Members, causes: &mut Causes) {
@@ -216,17 +211,18 @@ fn completions(spec: &Members, old: &Members, causes: &mut Causes) {
     }
     let at = SPEC.child("completions");
     if text(spec, "completionMode") != "Indexed" {
-        causes.invalid(&at, encoded(spec.get("completions")), IMMUTABLE);
+        causes.invalid(&at, BadValue::encoded(spec.get("completions")), IMMUTABLE);
     } else if spec.contains_key("completions") && spec.get("completions") != spec.get("parallelism") {
         causes.invalid(
             &at,
-            encoded(spec.get("completions")),
+            BadValue::encoded(spec.get("completions")),
             "can only be modified in tandem with spec.parallelism",
         );
     }
 }
 
-/// The template stays; while the Job is suspended and has no pods, where its pods go and what they ask for may change.
+/// The template stays; while the Job is suspended and has no pods, where its pods go and what they ask for
+/// may change.
 fn template(spec: &Members, old: &Members, causes: &mut Causes) {
     let (old_spec, old_status) = (child_or_empty(old, "spec"), child_or_empty(old, "status"));
     let suspended = is_true(old_spec, "suspend");

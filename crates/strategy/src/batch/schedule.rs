@@ -1,6 +1,7 @@
 //! Schedules in cron's form, and names of time zones: whether they can be read.
 //!
-//! In: `*/5 * * * 1-5`, `@every 1h`; `Europe/Zurich`. Out: nothing, or upstream's message. Never: when it is due.
+//! In: `*/5 * * * 1-5`, `@every 1h`; `Europe/Zurich`. Out: nothing, or upstream's message. Never: when it is
+//! due.
 //!
 //! Source: `robfig/cron` v3.0.1, which upstream uses; kubernetes v1.36.3 `apis/batch/validation`.
 

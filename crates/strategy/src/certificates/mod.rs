@@ -1,7 +1,7 @@
 //! The kinds of `certificates.k8s.io`.
 //!
-//! In: a CertificateSigningRequest. Out: who asked for it, its conditions' times, causes. Never: approves or signs one;
-//! whether the asker may is for authorization.
+//! In: a CertificateSigningRequest. Out: who asked for it, its conditions' times, causes. Never: approves or
+//! signs one; whether the asker may is for authorization.
 //!
 //! Source: kubernetes v1.36.3 `registry/certificates/certificates`, `apis/certificates/validation`,
 //! `plugin/pkg/admission/certificates/subjectrestriction`.
@@ -106,8 +106,8 @@ fn prepare_create(request: &mut Members, context: &Context<'_>) {
     reset_status(request, context);
 }
 
-/// The spec stays. An approval changes only conditions, the status anything but those of an approval, and the resource
-/// itself only metadata.
+/// The spec stays. An approval changes only conditions, the status anything but those of an approval, and the
+/// resource itself only metadata.
 fn prepare_update(new: &mut Members, update: &Update<'_>, context: &Context<'_>) {
     let old = update.old;
     take_over(new, old, "spec");

@@ -1,6 +1,7 @@
 //! What a CertificateSigningRequest carries: PKCS#10 requests in, X.509 certificates out, both in PEM.
 //!
-//! In: bytes in base64. Out: what is wrong with them, in Go's words as far as they are told apart. Never: signs.
+//! In: bytes in base64. Out: what is wrong with them, in Go's words as far as they are told apart. Never:
+//! signs.
 //!
 //! Source: kubernetes v1.36.3 `apis/certificates/helpers.go`; Go 1.25 `encoding/asn1`, `crypto/x509`.
 

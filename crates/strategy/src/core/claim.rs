@@ -1,7 +1,7 @@
 //! PersistentVolumeClaims.
 //!
-//! In: a PersistentVolumeClaim, or the spec of one inside a template. Out: defaults, what it is stored as, causes. Never:
-//! binds it.
+//! In: a PersistentVolumeClaim, or the spec of one inside a template. Out: defaults, what it is stored as,
+//! causes. Never: binds it.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/persistentvolumeclaim`, `api/persistentvolumeclaim`, `apis/core/validation`.
 
@@ -221,11 +221,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     }
     shrinks(spec, old_spec, old, causes);
     if !same_member(spec, old_spec, "volumeMode") {
-        let bad = spec
-            .get("volumeMode")
-            .map(forebay_apimachinery::json::to_go_text)
-            .map_or(BadValue::Nil, BadValue::shown);
-        causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
+        causes.invalid(&Path::root("volumeMode"), BadValue::encoded(spec.get("volumeMode")), IMMUTABLE);
     }
     attributes_class(spec, old_spec, old, causes);
 }
@@ -246,7 +242,8 @@ fn same_class_annotation(new: &Members, old: &Members) -> bool {
     class_moved_from_annotation(new, old) || annotation(new).unwrap_or("") == annotation(old).unwrap_or("")
 }
 
-/// What changes besides what may: the volume's name and the class, once; sizes and attributes of bound claims.
+/// What changes besides what may: the volume's name and the class, once; sizes and attributes of bound
+/// claims.
 fn forbidden_change(spec: &Members, old_spec: &Members, new: &Members, old: &Members) -> Option<String> {
     let same_besides_the_selector = || {
         let (wanted, before) = compared((spec, new), (old_spec, old), false);

@@ -1,6 +1,7 @@
 //! ReplicationControllers.
 //!
-//! In: a ReplicationController. Out: defaults, causes. Never: a ReplicaSet's rules, whose selector is of another form.
+//! In: a ReplicationController. Out: defaults, causes. Never: a ReplicaSet's rules, whose selector is of
+//! another form.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/replicationcontroller`, `apis/core/{v1,validation}`.
 
@@ -12,6 +13,7 @@ use crate::field::{Causes, Path};
 use crate::meta::validate_built_in_update;
 use crate::rule::Update;
 use crate::value::{Members, child, child_made, child_or_empty, default, entries, text};
+use crate::warnings::{is_of_interest, of_template, of_workload};
 
 const SPEC: Path<'static> = Path::root("spec");
 
@@ -53,6 +55,17 @@ pub fn validate_create(controller: &Members, causes: &mut Causes) {
     }
     pod::validate_template(template, &at, causes);
     pod::only_always(template, "ReplicationController", &at, causes);
+}
+
+/// Of an update upstream tells what is to be said of the template that goes.
+pub fn warnings(controller: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    match update {
+        None => of_workload(controller, None, out),
+        Some(update) if is_of_interest(controller, Some(update)) => {
+            of_template(update.old, None, out);
+        }
+        Some(_) => {}
+    }
 }
 
 pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {

@@ -159,7 +159,8 @@ fn shown(value: &Value) -> &str {
 /// From the least to the most: min, request, default, max.
 fn in_order(amounts: &Amounts<'_>, resource: &str, at: &Path<'_>, causes: &mut Causes) {
     let Amounts { min, max, default, request, .. } = *amounts;
-    // Field, the value that is refused, and two with what they are called: the first must not be above the second.
+    // Field, the value that is refused, and two with what they are called: the first must not be above the
+    // second.
     let rows = [
         ("min", min, (min, "min value"), (max, "max value")),
         ("defaultRequest", request, (min, "min value"), (request, "default request value")),

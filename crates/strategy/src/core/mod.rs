@@ -27,12 +27,10 @@ pub mod volume;
 
 pub use endpoints::PROTOCOLS;
 
-use super::field::Path;
 use super::lifecycle::{begin, reset_status, status_apart, status_apart_without_generation};
 use super::names::NameRule;
 use super::rule::DefaultPropagation;
 use super::rule::{Flags, NONE, Rules};
-use super::value::child_or_empty;
 use super::warnings;
 
 pub const KINDS: &[Rules] = &[
@@ -162,7 +160,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: status_apart,
         validate_create: controller::validate_create,
         validate_update: controller::validate_update,
-        warnings: warnings::of_workload,
+        warnings: controller::warnings,
         flags: Flags { propagation: DefaultPropagation::Orphan, ..Flags::PLAIN },
         ..NONE
     },
@@ -174,13 +172,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: pod_template::prepare_update,
         validate_create: pod_template::validate_create,
         validate_update: pod_template::validate_update,
-        warnings: |object, _, out| {
-            pod::warnings::of_template(
-                child_or_empty(object, "template"),
-                Some(&Path::root("template")),
-                out,
-            );
-        },
+        warnings: pod_template::warnings,
         flags: Flags::RETURNED,
         ..NONE
     },

@@ -10,6 +10,7 @@ use crate::lifecycle::bump_generation;
 use crate::meta::validate_built_in_update;
 use crate::rule::{Context, Update};
 use crate::value::{Members, child_made, child_or_empty, same_member};
+use crate::warnings::is_of_interest;
 
 const TEMPLATE: Path<'static> = Path::root("template");
 
@@ -20,6 +21,12 @@ pub fn defaults(object: &mut Members) {
 pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
     if !same_member(new, update.old, "template") {
         bump_generation(new, update.old);
+    }
+}
+
+pub fn warnings(object: &Members, update: Option<&Update<'_>>, out: &mut Vec<String>) {
+    if is_of_interest(object, update) {
+        pod::warnings::of_template(child_or_empty(object, "template"), Some(&TEMPLATE), out);
     }
 }
 

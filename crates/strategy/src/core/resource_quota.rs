@@ -94,7 +94,8 @@ const SCOPES: [&str; 7] = [
 const COMPUTE: [&str; 6] =
     ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
 
-/// How many resources of a quota cannot be counted in a scope. Each scope is looked at once, however often it is named.
+/// How many resources of a quota cannot be counted in a scope. Each scope is looked at once, however often it
+/// is named.
 struct Unfit<'o> {
     hard: &'o Members,
     counts: [Option<usize>; SCOPES.len()],

@@ -1,8 +1,8 @@
 //! What a Service takes from the pools of addresses and node ports, and the fields that follow from that.
 //!
-//! In: a Service as a client sent it, the one that it takes the place of, and [`Pools`]. Out: the Service with its families,
-//! addresses and ports filled in, or why it cannot have them, in upstream's order and words; what a stored Service
-//! holds. Never: IO; says what is taken.
+//! In: a Service as a client sent it, the one that it takes the place of, and [`Pools`]. Out: the Service
+//! with its families, addresses and ports filled in, or why it cannot have them, in upstream's order and
+//! words; what a stored Service holds. Never: IO; says what is taken.
 //!
 //! All of it comes before the Service is prepared and validated, as upstream has it.
 //!
@@ -57,7 +57,7 @@ impl Family {
 
 /// What one Service holds and no other one may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Item {
+pub enum Allocation {
     Address(IpAddr),
     Port(u16),
 }
@@ -84,7 +84,7 @@ pub enum Unavailable {
 
 /// Why a Service gets nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AllocationError {
     /// As [`Unavailable::Unseen`].
     Unseen,
     Invalid(Vec<Cause>),
@@ -103,8 +103,8 @@ impl Unavailable {
         }
     }
 
-    fn or_unseen(&self, refusal: impl FnOnce(&str) -> Refusal) -> Refusal {
-        self.words().map_or(Refusal::Unseen, refusal)
+    fn or_unseen(&self, refusal: impl FnOnce(&str) -> AllocationError) -> AllocationError {
+        self.words().map_or(AllocationError::Unseen, refusal)
     }
 }
 
@@ -112,7 +112,7 @@ impl Unavailable {
 ///
 /// # Errors
 /// What it cannot have.
-pub fn allocate_new(service: &mut Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
+pub fn allocate_new(service: &mut Members, pools: &mut dyn Pools) -> Result<(), AllocationError> {
     let name = name_of(service);
     let spec = child_made(service, "spec");
     let address = text(spec, "clusterIP").to_string();
@@ -134,7 +134,11 @@ pub fn allocate_new(service: &mut Members, pools: &mut dyn Pools) -> Result<(), 
 ///
 /// # Errors
 /// What it cannot have.
-pub fn allocate_changed(service: &mut Members, old: &Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
+pub fn allocate_changed(
+    service: &mut Members,
+    old: &Members,
+    pools: &mut dyn Pools,
+) -> Result<(), AllocationError> {
     let name = name_of(service);
     let old = seen(child_or_empty(old, "spec"), pools.families());
     let spec = child_made(service, "spec");
@@ -152,19 +156,21 @@ pub fn allocate_changed(service: &mut Members, old: &Members, pools: &mut dyn Po
 }
 
 /// What a stored Service holds, each once.
-pub fn holdings(service: &Members) -> Vec<Item> {
+pub fn holdings(service: &Members) -> Vec<Allocation> {
     let spec = child_or_empty(service, "spec");
     let mut items = Vec::new();
     if needs_address(spec) {
         let singular = text(spec, "clusterIP");
         let plural = texts(spec, "clusterIPs");
         let addresses = plural.chain(Some(singular).filter(|_| list(spec, "clusterIPs").is_empty()));
-        items.extend(addresses.filter_map(sloppy_ip).map(|address| Item::Address(address.to_canonical())));
+        items.extend(
+            addresses.filter_map(sloppy_ip).map(|address| Allocation::Address(address.to_canonical())),
+        );
     }
     let mut ports = node_ports(spec);
     ports.extend(int(spec, "healthCheckNodePort").filter(|_| needs_health_check(spec)));
-    items.extend(ports.into_iter().filter_map(|port| u16::try_from(port).ok()).map(Item::Port));
-    items.retain(|item| *item != Item::Port(0));
+    items.extend(ports.into_iter().filter_map(|port| u16::try_from(port).ok()).map(Allocation::Port));
+    items.retain(|item| *item != Allocation::Port(0));
     items.sort();
     items.dedup();
     items
@@ -193,7 +199,8 @@ fn node_ports(spec: &Members) -> Vec<i64> {
     objects(spec, "ports").filter_map(|port| int(port, "nodePort")).filter(|port| *port != 0).collect()
 }
 
-/// A stored spec as readers see it: those from before `clusterIPs` and `ipFamilies` have them, too. Others are not copied.
+/// A stored spec as readers see it: those from before `clusterIPs` and `ipFamilies` have them, too. Others
+/// are not copied.
 fn seen<'o>(old: &'o Members, known: &[Family]) -> Cow<'o, Members> {
     let mut old = Cow::Borrowed(old);
     let address = text(&old, "clusterIP").to_string();
@@ -273,7 +280,7 @@ fn align_addresses(new: &mut Members, old: &Members) {
 }
 
 /// One address of each of its families; what it names must be free.
-fn give_addresses(name: &str, spec: &mut Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
+fn give_addresses(name: &str, spec: &mut Members, pools: &mut dyn Pools) -> Result<(), AllocationError> {
     if !needs_address(spec) || texts(spec, "clusterIPs").next() == Some("None") {
         return Ok(());
     }
@@ -295,26 +302,28 @@ fn give_address(
     index: usize,
     family: Family,
     pools: &mut dyn Pools,
-) -> Result<String, Refusal> {
+) -> Result<String, AllocationError> {
     let at = Path::root("spec");
     let at = at.child("clusterIPs");
     let wanted = addresses[index].as_str();
     let invalid = |why: String| {
         let mut causes = Causes::default();
         causes.invalid(&at, &json!(addresses), &why);
-        Refusal::Invalid(causes.into_vec())
+        AllocationError::Invalid(causes.into_vec())
     };
     if wanted.is_empty() {
         return match pools.address(None, family) {
             Ok(address) => Ok(address.to_string()),
             Err(full @ Unavailable::Full) => Err(full.or_unseen(|why| {
-                Refusal::Internal(format!("failed to allocate a serviceIP for Service {name:?}: {why}"))
+                AllocationError::Internal(format!(
+                    "failed to allocate a serviceIP for Service {name:?}: {why}"
+                ))
             })),
             Err(other) => Err(other.or_unseen(|why| invalid(format!("failed to allocate IP: {why}")))),
         };
     }
     let Some(address) = sloppy_ip(wanted) else {
-        return Err(Refusal::Internal(format!("failed to parse service IP {wanted:?}")));
+        return Err(AllocationError::Internal(format!("failed to parse service IP {wanted:?}")));
     };
     match pools.address(Some(address.to_canonical()), family) {
         Ok(_) => Ok(wanted.to_string()),
@@ -327,7 +336,7 @@ fn give_changed_addresses(
     spec: &mut Members,
     old: &Members,
     pools: &mut dyn Pools,
-) -> Result<(), Refusal> {
+) -> Result<(), AllocationError> {
     if keeps_its_stacks(spec, old) {
         return Ok(());
     }
@@ -350,7 +359,7 @@ fn give_changed_addresses(
 }
 
 /// Ports with one number, of different protocols, share a node port.
-fn give_new_ports(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
+fn give_new_ports(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), AllocationError> {
     let fills = fills_node_ports(spec);
     let ports: Vec<(i64, i64)> = objects(spec, "ports")
         .map(|port| (int(port, "port").unwrap_or(0), int(port, "nodePort").unwrap_or(0)))
@@ -379,7 +388,11 @@ fn give_new_ports(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), Refus
     Ok(())
 }
 
-fn give_changed_ports(spec: &mut Members, old: &Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
+fn give_changed_ports(
+    spec: &mut Members,
+    old: &Members,
+    pools: &mut dyn Pools,
+) -> Result<(), AllocationError> {
     let fills = fills_node_ports(spec);
     let mut own: Seen<i64> = node_ports(old).into_iter().collect();
     let ports: Vec<(String, i64)> = objects(spec, "ports")
@@ -395,25 +408,25 @@ fn give_changed_ports(spec: &mut Members, old: &Members, pools: &mut dyn Pools) 
         };
         own.again(node_port);
         if given.again((protocol.as_str(), node_port)) {
-            return Err(Refusal::Unknown(format!("duplicate nodePort: {{{protocol} {node_port}}}")));
+            return Err(AllocationError::Unknown(format!("duplicate nodePort: {{{protocol} {node_port}}}")));
         }
         set_node_port(spec, index, node_port);
     }
     Ok(())
 }
 
-fn take_port(index: usize, asked: i64, pools: &mut dyn Pools) -> Result<i64, Refusal> {
+fn take_port(index: usize, asked: i64, pools: &mut dyn Pools) -> Result<i64, AllocationError> {
     pools.port(Some(asked)).map_err(|taken| {
         taken.or_unseen(|why| {
             let (spec, mut causes) = (Path::root("spec"), Causes::default());
             causes.invalid(&spec.child("ports").index(index).child("nodePort"), asked, why);
-            Refusal::Invalid(causes.into_vec())
+            AllocationError::Invalid(causes.into_vec())
         })
     })
 }
 
-fn take_any_port(pools: &mut dyn Pools) -> Result<i64, Refusal> {
-    let refused = |why: &str| Refusal::Internal(format!("failed to allocate a nodePort: {why}"));
+fn take_any_port(pools: &mut dyn Pools) -> Result<i64, AllocationError> {
+    let refused = |why: &str| AllocationError::Internal(format!("failed to allocate a nodePort: {why}"));
     pools.port(None).map_err(|none| none.or_unseen(refused))
 }
 
@@ -423,10 +436,10 @@ fn set_node_port(spec: &mut Members, index: usize, node_port: i64) {
     }
 }
 
-fn give_health_check_port(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), Refusal> {
+fn give_health_check_port(spec: &mut Members, pools: &mut dyn Pools) -> Result<(), AllocationError> {
     let asked = int(spec, "healthCheckNodePort").filter(|port| *port != 0);
     let refused = |why: &str| {
-        Refusal::Internal(match asked {
+        AllocationError::Internal(match asked {
             Some(asked) => format!("failed to allocate requested HealthCheck NodePort {asked}: {why}"),
             None => format!("failed to allocate a HealthCheck NodePort 0: {why}"),
         })

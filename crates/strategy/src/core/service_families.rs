@@ -1,26 +1,28 @@
 //! The address families of a Service: what the client may leave out, and what its policy allows.
 //!
-//! In: a Service's spec, the one before it, the families that there are addresses of. Out: `ipFamilyPolicy` and `ipFamilies`
-//! filled in, a second address taken away where one stack is asked for, or causes. Never: takes addresses.
+//! In: a Service's spec, the one before it, the families that there are addresses of. Out: `ipFamilyPolicy`
+//! and `ipFamilies` filled in, a second address taken away where one stack is asked for, or causes. Never:
+//! takes addresses.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/service/storage/alloc.go`.
 
 use serde_json::{Value, json};
 
 use super::service::needs_address;
-use super::service_allocation::{Family, Refusal};
-use super::service_rules::{addresses, encoded};
+use super::service_allocation::{AllocationError, Family};
+use super::service_rules::addresses;
 use crate::field::{Causes, Path};
 use crate::format::sloppy_ip;
 use crate::value::{Members, child_or_empty, list, same_member, text, text_opt, texts};
+use forebay_apimachinery::bad_value::BadValue;
 
 const SPEC: Path<'static> = Path::root("spec");
 const ONE: &str = "SingleStack";
 const PREFER_TWO: &str = "PreferDualStack";
 const TWO: &str = "RequireDualStack";
 
-/// Whether a Service that takes two stacks where there are two stays as it is: it follows no change of what there is
-/// without being told.
+/// Whether a Service that takes two stacks where there are two stays as it is: it follows no change of what
+/// there is without being told.
 pub fn keeps_its_stacks(spec: &Members, old: &Members) -> bool {
     let prefers = |spec: &Members| text(spec, "ipFamilyPolicy") == PREFER_TWO;
     prefers(spec)
@@ -38,7 +40,11 @@ pub fn keeps_its_stacks(spec: &Members, old: &Members) -> bool {
 ///
 /// # Errors
 /// What is wrong with what the client asks for.
-pub fn init_families(spec: &mut Members, old: Option<&Members>, known: &[Family]) -> Result<(), Refusal> {
+pub fn init_families(
+    spec: &mut Members,
+    old: Option<&Members>,
+    known: &[Family],
+) -> Result<(), AllocationError> {
     if !needs_address(spec) || old.is_some_and(|old| keeps_its_stacks(spec, old)) {
         return Ok(());
     }
@@ -65,8 +71,8 @@ pub fn init_families(spec: &mut Members, old: Option<&Members>, known: &[Family]
     Ok(())
 }
 
-fn checked(causes: Causes) -> Result<(), Refusal> {
-    if causes.is_empty() { Ok(()) } else { Err(Refusal::Invalid(causes.into_vec())) }
+fn checked(causes: Causes) -> Result<(), AllocationError> {
+    if causes.is_empty() { Ok(()) } else { Err(AllocationError::Invalid(causes.into_vec())) }
 }
 
 /// Without a policy, a Service has the one that it had, else a single stack.
@@ -97,7 +103,11 @@ fn give_up_second(spec: &mut Members, old: &Members, causes: &mut Causes) {
         let count = list(spec, name).len();
         if count > 0 && count < list(old, name).len() {
             let detail = format!("must be '{ONE}' to release the secondary {what}");
-            causes.invalid(&SPEC.child("ipFamilyPolicy"), encoded(spec.get("ipFamilyPolicy")), &detail);
+            causes.invalid(
+                &SPEC.child("ipFamilyPolicy"),
+                BadValue::encoded(spec.get("ipFamilyPolicy")),
+                &detail,
+            );
         }
     }
 }
@@ -109,7 +119,11 @@ fn check_policy(spec: &Members, causes: &mut Causes) {
     for (name, what) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
         if list(spec, name).len() == 2 {
             let detail = format!("must be '{TWO}' or '{PREFER_TWO}' when multiple {what} are specified");
-            causes.invalid(&SPEC.child("ipFamilyPolicy"), encoded(spec.get("ipFamilyPolicy")), &detail);
+            causes.invalid(
+                &SPEC.child("ipFamilyPolicy"),
+                BadValue::encoded(spec.get("ipFamilyPolicy")),
+                &detail,
+            );
         }
     }
 }
@@ -135,7 +149,7 @@ fn infer_families(spec: &mut Members, known: &[Family], causes: &mut Causes) {
 fn check_known(spec: &Members, known: &[Family], causes: &mut Causes) {
     if text(spec, "ipFamilyPolicy") == TWO && known.len() < 2 {
         let detail = "this cluster is not configured for dual-stack services";
-        causes.invalid(&SPEC.child("ipFamilyPolicy"), encoded(spec.get("ipFamilyPolicy")), detail);
+        causes.invalid(&SPEC.child("ipFamilyPolicy"), BadValue::encoded(spec.get("ipFamilyPolicy")), detail);
     }
     for (index, family) in texts(spec, "ipFamilies").enumerate() {
         // Few: two families.

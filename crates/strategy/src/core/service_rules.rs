@@ -33,7 +33,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     let class = SPEC.child("loadBalancerClass");
     let balanced = |spec| text(spec, "type") == "LoadBalancer";
     if balanced(old_spec) && balanced(spec) && !same_member(spec, old_spec, "loadBalancerClass") {
-        causes.invalid(&class, encoded(spec.get("loadBalancerClass")), "may not change once set");
+        causes.invalid(&class, BadValue::encoded(spec.get("loadBalancerClass")), "may not change once set");
     }
     load_balancer_class(spec, causes);
     if needs_health_check(old_spec)
@@ -43,11 +43,6 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         causes.forbidden(&SPEC.child("healthCheckNodePort"), IMMUTABLE);
     }
     validate(new, Some(old), causes);
-}
-
-/// A pointer's value is shown as JSON, texts included.
-pub fn encoded(value: Option<&Value>) -> BadValue<'_> {
-    value.map_or(BadValue::Nil, |value| BadValue::shown(to_go_text(value)))
 }
 
 fn is_headless(spec: &Members) -> bool {
@@ -230,7 +225,11 @@ fn families(spec: &Members, causes: &mut Causes) {
     }
     const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
     if let Some(policy) = text_opt(spec, "ipFamilyPolicy").filter(|policy| !POLICIES.contains(policy)) {
-        causes.not_supported(&SPEC.child("ipFamilyPolicy"), encoded(Some(&policy.into())), &POLICIES);
+        causes.not_supported(
+            &SPEC.child("ipFamilyPolicy"),
+            BadValue::encoded(Some(&policy.into())),
+            &POLICIES,
+        );
     }
 }
 
@@ -244,14 +243,22 @@ fn unchanged_addresses(new: &Members, old: &Members, causes: &mut Causes) {
         unchanged(new, old, "clusterIPs", "primary clusterIP can not be unset", causes);
         if list(old, "clusterIPs").len() > 1 && list(new, "clusterIPs").len() == 1 && !single {
             let detail = "must be set to 'SingleStack' when releasing the secondary clusterIP";
-            causes.invalid(&SPEC.child("ipFamilyPolicy"), encoded(new.get("ipFamilyPolicy")), detail);
+            causes.invalid(
+                &SPEC.child("ipFamilyPolicy"),
+                BadValue::encoded(new.get("ipFamilyPolicy")),
+                detail,
+            );
         }
     }
     if !is_headless(new) && !is_headless(old) {
         unchanged(new, old, "ipFamilies", "primary ipFamily can not be unset", causes);
         if list(old, "ipFamilies").len() > 1 && list(new, "ipFamilies").len() == 1 && !single {
             let detail = "must be set to 'SingleStack' when releasing the secondary ipFamily";
-            causes.invalid(&SPEC.child("ipFamilyPolicy"), encoded(new.get("ipFamilyPolicy")), detail);
+            causes.invalid(
+                &SPEC.child("ipFamilyPolicy"),
+                BadValue::encoded(new.get("ipFamilyPolicy")),
+                detail,
+            );
         }
     }
 }
@@ -420,7 +427,9 @@ fn ingress(status: &Members, spec: &Members, causes: &mut Causes) {
                 causes.forbidden(&at.child("ipMode"), "may not be specified when `ip` is not set");
             }
             Some(mode) if MODES.contains(&mode) => {}
-            Some(mode) => causes.not_supported(&at.child("ipMode"), encoded(Some(&mode.into())), &MODES),
+            Some(mode) => {
+                causes.not_supported(&at.child("ipMode"), BadValue::encoded(Some(&mode.into())), &MODES)
+            }
         }
         let hostname = text(ingress, "hostname");
         if !hostname.is_empty() {

@@ -4,7 +4,6 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/persistentvolume`, `apis/core/validation`.
 
-use forebay_apimachinery::json::to_go_text;
 use forebay_apimachinery::quantity;
 use serde_json::{Value, json};
 
@@ -209,7 +208,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         causes.forbidden(&SPEC.child("persistentvolumesource"), &detail);
     }
     if !same_member(spec, old_spec, "volumeMode") {
-        let bad = spec.get("volumeMode").map_or(BadValue::Nil, |mode| BadValue::shown(to_go_text(mode)));
+        let bad = BadValue::encoded(spec.get("volumeMode"));
         causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
     }
     if !same_affinity(spec, old_spec) {

@@ -1,7 +1,7 @@
 //! The kinds of `flowcontrol.apiserver.k8s.io`.
 //!
-//! In: FlowSchemas and PriorityLevelConfigurations. Out: rows for [`rules`](super::rules); the objects that exist from the
-//! first start on. Never: which request waits for which; nothing here is enforced.
+//! In: FlowSchemas and PriorityLevelConfigurations. Out: rows for [`rules`](super::rules); the objects that
+//! exist from the first start on. Never: which request waits for which; nothing here is enforced.
 //!
 //! Source: kubernetes v1.36.3 `registry/flowcontrol`, `apis/flowcontrol/{v1,validation}`; apiserver v0.36.3
 //! `apis/flowcontrol/bootstrap`.

@@ -1,7 +1,7 @@
 //! A unified diff of two objects, as kube-apiserver appends it to a message.
 //!
-//! In: two objects of one internal type. Out: hunks with three lines around each change. Never: a diff of what is so large
-//! that nobody would read it.
+//! In: two objects of one internal type. Out: hunks with three lines around each change. Never: a diff of
+//! what is so large that nobody would read it.
 //!
 //! Source: apimachinery v0.36.3 `util/diff`, which has Python's `difflib` underneath; this finds the same matches.
 
@@ -11,10 +11,12 @@ use super::{whole, write_lines};
 use crate::value::Members;
 
 const CONTEXT: usize = 3;
-/// Lines of one side: looking for matches takes time in their square, and a pod has a hundred. Past it there is no diff.
+/// Lines of one side: looking for matches takes time in their square, and a pod has a hundred. Past it there
+/// is no diff.
 const LINES_MAX: usize = 4_000;
-/// Places that are looked at for the diffs of one object, a tenth of a second: lines that alternate with others can be made
-/// to be looked at as many times as there are lines. A pod whose image changed takes some ten thousand.
+/// Places that are looked at for the diffs of one object, a tenth of a second: lines that alternate with
+/// others can be made to be looked at as many times as there are lines. A pod whose image changed takes some
+/// ten thousand.
 const LOOKS_MAX: usize = 1 << 20;
 /// From here on, lines that are everywhere do not start a match.
 const POPULAR_FROM: usize = 200;

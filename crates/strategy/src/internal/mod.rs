@@ -1,7 +1,8 @@
-//! Objects in messages as kube-apiserver shows its internal types: Go's names and order, and what is unset with its zero.
+//! Objects in messages as kube-apiserver shows its internal types: Go's names and order, and what is unset
+//! with its zero.
 //!
-//! In: an object and the name of its internal type. Out: JSON on one line; a diff of two. Never: anything that is stored
-//! or sent as an object.
+//! In: an object and the name of its internal type. Out: JSON on one line; a diff of two. Never: anything
+//! that is stored or sent as an object.
 //!
 //! Source: kubernetes v1.36.3 `apis/{core,batch}/types.go`, the table `types.txt`.
 
@@ -21,8 +22,8 @@ pub use difference::{Differences, difference};
 
 /// Types nest a dozen deep; deeper there is nothing in them.
 const DEPTH_MAX: usize = 32;
-/// What is shown of one object, in bytes, and what a member counts as besides its text: an empty container, three bytes on the wire,
-/// has two dozen of them. A pod of a hundred containers has some ten thousand.
+/// What is shown of one object, in bytes, and what a member counts as besides its text: an empty container,
+/// three bytes on the wire, has two dozen of them. A pod of a hundred containers has some ten thousand.
 const BYTES_MAX: usize = 2 << 20;
 const MEMBER_BYTES: usize = 64;
 
@@ -49,7 +50,8 @@ impl Room {
         left.is_some()
     }
 
-    /// `value` as text. Escaped it is six times as long at most, which is reckoned for no more than what it is.
+    /// `value` as text. Escaped it is six times as long at most, which is reckoned for no more than what it
+    /// is.
     fn scalar(&self, value: &Value) -> Shown {
         let len = value.as_str().map_or(0, str::len);
         if self.take(MEMBER_BYTES + len) { Shown::Scalar(to_go_text(value)) } else { dots() }

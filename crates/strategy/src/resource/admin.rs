@@ -1,6 +1,7 @@
 //! Access to devices past their users, which only some namespaces may have.
 //!
-//! In: a claim or a template, and for an update the stored one. Out: where it asks for that. Never: reads a namespace.
+//! In: a claim or a template, and for an update the stored one. Out: where it asks for that. Never: reads a
+//! namespace.
 //!
 //! Source: kubernetes v1.36.3 `registry/resource/utils.go`.
 

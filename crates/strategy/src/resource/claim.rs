@@ -8,6 +8,7 @@ use forebay_apimachinery::Seen;
 use serde_json::Value;
 
 use super::config::{CONFIG_MAX, Origin, opaque, selectors};
+use super::expression::Allowance;
 use super::lists::{SPEC, bounded, no_duplicates};
 use super::{names, status};
 use crate::field::{BadValue, Causes, Path};
@@ -72,9 +73,10 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
 /// - `at`: where the spec stands.
 pub fn validate_spec(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     let (claim, at) = (child_or_empty(spec, "devices"), at.child("devices"));
+    let allowance = Allowance::new();
     let requests = bounded(claim, "requests", REQUESTS_MAX, &at, causes);
     for (index, of) in requests.iter().filter_map(Value::as_object).enumerate() {
-        request(of, &at.child("requests").index(index), causes);
+        request(of, &allowance, &at.child("requests").index(index), causes);
     }
     let named = requests.iter().filter_map(Value::as_object).map(|request| text(request, "name"));
     no_duplicates(named, &at.child("requests"), causes);
@@ -92,7 +94,7 @@ pub fn validate_spec(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn request(request: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn request(request: &Members, allowance: &Allowance, at: &Path<'_>, causes: &mut Causes) {
     let name = text(request, "name");
     causes.faults(&at.child("name"), name, format::dns1123_label(name));
     let has_alternatives = !list(request, "firstAvailable").is_empty();
@@ -105,29 +107,30 @@ fn request(request: &Members, at: &Path<'_>, causes: &mut Causes) {
                 "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set";
             causes.invalid(at, BadValue::Nil, detail);
         }
-        (true, None) => alternatives(request, at, causes),
-        (false, Some(exactly)) => wanted(exactly, &at.child("exactly"), causes),
+        (true, None) => alternatives(request, allowance, at, causes),
+        (false, Some(exactly)) => wanted(exactly, allowance, &at.child("exactly"), causes),
     }
 }
 
-fn alternatives(request: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn alternatives(request: &Members, allowance: &Allowance, at: &Path<'_>, causes: &mut Causes) {
     let items = bounded(request, "firstAvailable", ALTERNATIVES_MAX, at, causes);
     let at = at.child("firstAvailable");
     for (index, of) in items.iter().filter_map(Value::as_object).enumerate() {
         let (at, name) = (at.index(index), text(of, "name"));
         causes.faults(&at.child("name"), name, format::dns1123_label(name));
-        wanted(of, &at, causes);
+        wanted(of, allowance, &at, causes);
     }
     no_duplicates(items.iter().filter_map(Value::as_object).map(|of| text(of, "name")), &at, causes);
 }
 
 /// What both forms of a request have.
-fn wanted(request: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn wanted(request: &Members, allowance: &Allowance, at: &Path<'_>, causes: &mut Causes) {
     match text(request, "deviceClassName") {
         "" => causes.required(&at.child("deviceClassName"), ""),
         class => causes.faults(&at.child("deviceClassName"), class, format::dns1123_subdomain(class)),
     }
-    selectors(request, at, causes);
+    // A claim is validated once: its spec cannot be changed.
+    selectors(request, Origin::New, allowance, at, causes);
     let count = int(request, "count").unwrap_or(0);
     match text(request, "allocationMode") {
         "All" if count != 0 => {

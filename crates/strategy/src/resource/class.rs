@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::config::{CONFIG_MAX, Origin, opaque, selectors};
+use super::expression::Allowance;
 use super::lists::{SPEC, bounded};
 use crate::core::pod::resources::is_extended;
 use crate::field::Causes;
@@ -21,13 +22,14 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
 }
 
 pub fn validate(class: &Members, causes: &mut Causes) {
-    validate_spec(class, Origin::New, causes);
+    validate_spec(class, [Origin::New; 2], causes);
 }
 
-fn validate_spec(class: &Members, config: Origin, causes: &mut Causes) {
+/// - `chosen`, `config`: where selectors and parameters are from.
+fn validate_spec(class: &Members, [chosen, config]: [Origin; 2], causes: &mut Causes) {
     const NAME: &str = "extendedResourceName";
     let spec = child_or_empty(class, "spec");
-    selectors(spec, &SPEC, causes);
+    selectors(spec, chosen, &Allowance::new(), &SPEC, causes);
     let items = bounded(spec, "config", CONFIG_MAX, &SPEC, causes);
     for (index, of) in items.iter().filter_map(Value::as_object).enumerate() {
         opaque(of, config, &SPEC.child("config").index(index), causes);
@@ -41,6 +43,10 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     let old = update.old;
     validate_built_in_create(child_or_empty(new, "metadata"), false, NameRule::LongName, causes);
     validate_built_in_update(new, old, causes);
-    let same = same_member(child_or_empty(new, "spec"), child_or_empty(old, "spec"), "config");
-    validate_spec(new, if same { Origin::Stored } else { Origin::New }, causes);
+    let (spec, before) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
+    let origin = |list: &str| match same_member(spec, before, list) {
+        true => Origin::Stored,
+        false => Origin::New,
+    };
+    validate_spec(new, [origin("selectors"), origin("config")], causes);
 }

@@ -1,16 +1,16 @@
 //! Selectors and opaque parameters, which classes, claims and allocations have.
 //!
-//! In: the members that hold them. Out: causes. Never: understands them.
+//! In: the members that hold them. Out: causes. Never: understands parameters.
 
 use serde_json::Value;
 
+use super::expression::{self, Allowance};
 use super::lists::bounded;
 use crate::core::pod::csi_driver_name;
 use crate::field::{Causes, Path};
 use crate::value::{Members, child, text};
 
 const SELECTORS_MAX: usize = 32;
-const EXPRESSION_BYTES_MAX: usize = 10 << 10;
 const PARAMETERS_BYTES_MAX: usize = 10 << 10;
 pub const CONFIG_MAX: usize = 32;
 
@@ -22,26 +22,21 @@ pub enum Origin {
 }
 
 /// The list `selectors` of `of`.
-pub fn selectors(of: &Members, at: &Path<'_>, causes: &mut Causes) {
+///
+/// - `allowance`: of the whole object.
+pub fn selectors(of: &Members, origin: Origin, allowance: &Allowance, at: &Path<'_>, causes: &mut Causes) {
     let items = bounded(of, "selectors", SELECTORS_MAX, at, causes);
     for (index, selector) in items.iter().filter_map(Value::as_object).enumerate() {
         let at = at.child("selectors");
         let at = at.index(index);
         match child(selector, "cel") {
             None => causes.required(&at.child("cel"), ""),
-            Some(cel) => expression(text(cel, "expression"), &at.child("cel").child("expression"), causes),
+            Some(cel) => {
+                let at = at.child("cel");
+                let (text, at) = (text(cel, "expression"), at.child("expression"));
+                expression::validate(text, origin, allowance, &at, causes);
+            }
         }
-    }
-}
-
-fn expression(expression: &str, at: &Path<'_>, causes: &mut Causes) {
-    if expression.len() > EXPRESSION_BYTES_MAX {
-        causes.too_long(at, EXPRESSION_BYTES_MAX);
-    } else if expression.is_empty() {
-        let detail = "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting \
-                      {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
-                      BYTES, IDENTIFIER}";
-        causes.invalid(at, expression, detail);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kinds of `resource.k8s.io`.
 //!
-//! In: DeviceClasses, ResourceClaims and their templates, ResourceSlices. Out: rows for [`rules`](super::rules). Never:
-//! allocates a device, compiles an expression; that one is there, and not too long, is all that is asked.
+//! In: DeviceClasses, ResourceClaims and their templates, ResourceSlices. Out: rows for
+//! [`rules`](super::rules). Never: allocates a device, evaluates an expression.
 //!
 //! Source: kubernetes v1.36.3 `registry/resource`, `apis/resource/{v1,validation}`. What stands behind a gate that is off
 //! in v1.36 is dropped.
@@ -12,6 +12,7 @@ mod claim;
 mod class;
 mod config;
 mod device;
+mod expression;
 mod lists;
 mod names;
 mod slice;
@@ -24,7 +25,7 @@ pub use admin::{LABEL as ADMIN_ACCESS, wanted as wants_admin_access};
 
 use super::lifecycle::reset_status;
 use super::names::NameRule;
-use super::rule::{NONE, Rules};
+use super::rule::{Flags, NONE, Rules};
 
 pub const KINDS: &[Rules] = &[
     Rules {
@@ -35,6 +36,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: class::prepare_update,
         validate_create: class::validate,
         validate_update: class::validate_update,
+        flags: Flags::RETURNED,
         ..NONE
     },
     Rules {
@@ -45,6 +47,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: status::prepare_update,
         validate_create: claim::validate,
         validate_update: claim::validate_update,
+        flags: Flags::RETURNED,
         ..NONE
     },
     Rules {
@@ -53,6 +56,7 @@ pub const KINDS: &[Rules] = &[
         defaults: template::defaults,
         validate_create: template::validate,
         validate_update: template::validate_update,
+        flags: Flags::RETURNED,
         ..NONE
     },
     Rules {
@@ -64,6 +68,7 @@ pub const KINDS: &[Rules] = &[
         validate_create: |new, causes| slice::validate(new, None, causes),
         validate_update: slice::validate_update,
         warnings: slice::warnings,
+        flags: Flags::RETURNED,
         ..NONE
     },
 ];

@@ -1,6 +1,7 @@
 //! ResourceSlices.
 //!
-//! In: a ResourceSlice. Out: its generation and times of taints, causes, a warning. Never: whether its pool is complete.
+//! In: a ResourceSlice. Out: its generation and times of taints, causes, a warning. Never: whether its pool
+//! is complete.
 
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::seen::Firsts;

@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use crate::testing::Sample;
-use crate::{Kind, warnings};
+use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -128,7 +128,7 @@ fn updates_are_refused_where_they_may_not_change() {
 
 #[test]
 fn clients_are_told_that_a_service_is_not_asked() {
-    let kind = Kind::built_in("apiregistration.k8s.io", "APIService");
+    let kind = GroupKind::built_in("apiregistration.k8s.io", "APIService");
     let remote = json!({"spec": {"service": {"name": "s"}}});
     assert_eq!(warnings(&kind, &remote, None).len(), 1);
     assert_eq!(warnings(&kind, &json!({"spec": {}}), None).len(), 0, "a local one");

@@ -2,11 +2,11 @@
 //!
 //! In: custom resources. Out: what is stored, and what is refused. Never: a schema.
 
-use forebay_schema::crd::CustomRules;
+use forebay_crd::CustomRules;
 use serde_json::json;
 
 use crate::{Context, validate_update};
-use crate::{Kind, prepare_create, prepare_update, validate_create};
+use crate::{GroupKind, prepare_create, prepare_update, validate_create};
 
 const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
 
@@ -17,7 +17,7 @@ fn rules() -> CustomRules {
 #[test]
 fn the_status_is_written_through_its_subresource_only() {
     let rules = rules();
-    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let kind = GroupKind { group: "example.com", kind: "Foo", custom: Some(&rules) };
     let mut object = json!({"metadata": {"name": "f", "namespace": "n"}, "spec": 1, "status": 1});
     prepare_create(&kind, &mut object, &CONTEXT);
     assert_eq!(object, json!({"metadata": {"name": "f", "namespace": "n", "generation": 1}, "spec": 1}));
@@ -37,7 +37,7 @@ fn the_status_is_written_through_its_subresource_only() {
 #[test]
 fn names_and_identity_are_looked_at() {
     let rules = rules();
-    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let kind = GroupKind { group: "example.com", kind: "Foo", custom: Some(&rules) };
     let causes = validate_create(&kind, &json!({"metadata": {"name": "A", "namespace": "n"}}));
     assert_eq!(causes.len(), 1);
     assert_eq!(causes[0].field, "metadata.name");
@@ -54,7 +54,7 @@ fn names_and_identity_are_looked_at() {
 #[test]
 fn what_is_outside_of_namespaces_is_in_none() {
     let rules = CustomRules { namespaced: false, ..rules() };
-    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let kind = GroupKind { group: "example.com", kind: "Foo", custom: Some(&rules) };
     let mut object = json!({"metadata": {"name": "f", "namespace": "n"}});
     prepare_create(&kind, &mut object, &CONTEXT);
     assert!(object["metadata"].get("namespace").is_none());

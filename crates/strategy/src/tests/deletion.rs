@@ -5,7 +5,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    DeleteOptions, Deletion, Kind, Propagation, may_finish_deletion, start_deletion, start_namespace_deletion,
+    DeleteOptions, Deletion, GroupKind, Propagation, may_finish_deletion, start_deletion,
+    start_namespace_deletion,
 };
 
 const NOW: &str = "2026-01-01T00:00:00Z";
@@ -30,7 +31,7 @@ fn pods_are_given_their_grace_once_they_are_on_a_node() {
     ];
     for (spec, grace, deletion, seconds) in rows {
         let mut pod = json!({"metadata": {"name": "p"}, "spec": spec});
-        let done = start_deletion(&Kind::built_in("", "Pod"), &mut pod, &options(grace, None), NOW);
+        let done = start_deletion(&GroupKind::built_in("", "Pod"), &mut pod, &options(grace, None), NOW);
         assert_eq!(done, deletion, "{pod}");
         assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"].as_i64(), seconds, "{pod}");
         assert!(pod["metadata"]["deletionTimestamp"].is_string(), "{pod}");
@@ -39,7 +40,7 @@ fn pods_are_given_their_grace_once_they_are_on_a_node() {
 
 #[test]
 fn a_deletion_may_be_hastened_but_not_put_off() {
-    let kind = Kind::built_in("", "Pod");
+    let kind = GroupKind::built_in("", "Pod");
     let mut pod = json!({"metadata": {}, "spec": {"nodeName": "n", "terminationGracePeriodSeconds": 30}});
     assert_eq!(start_deletion(&kind, &mut pod, &options(None, None), NOW), Deletion::Store);
     assert_eq!(pod["metadata"]["deletionTimestamp"], "2026-01-01T00:00:30Z");
@@ -58,7 +59,7 @@ fn dependents_are_waited_for_or_orphaned_by_a_finalizer() {
     ];
     for (propagation, finalizers, deletion) in rows {
         let mut object = json!({"metadata": {"name": "a"}});
-        let kind = Kind::built_in("apps", "Deployment");
+        let kind = GroupKind::built_in("apps", "Deployment");
         assert_eq!(start_deletion(&kind, &mut object, &options(None, propagation), NOW), deletion);
         assert_eq!(object["metadata"].get("finalizers").cloned().unwrap_or(Value::Null), finalizers);
     }
@@ -68,7 +69,7 @@ fn dependents_are_waited_for_or_orphaned_by_a_finalizer() {
 fn an_update_ends_what_nothing_holds_any_more() {
     let deleting =
         |finalizers: Value| json!({"metadata": {"deletionTimestamp": NOW, "finalizers": finalizers}});
-    let kind = Kind::built_in("", "ConfigMap");
+    let kind = GroupKind::built_in("", "ConfigMap");
     assert!(may_finish_deletion(&kind, &deleting(json!([])), &deleting(json!(["a/b"]))));
     assert!(!may_finish_deletion(&kind, &deleting(json!(["a/b"])), &deleting(json!(["a/b"]))));
     let alive = json!({"metadata": {}});

@@ -2,9 +2,10 @@
 //!
 //! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::testing::Sample;
+use crate::{Context, GroupKind, prepare_update};
 
 fn sample() -> Sample {
     Sample::new(
@@ -63,4 +64,24 @@ fn updates_are_refused_where_they_may_not_change() {
         ("endpoints=[]", &[]),
         (r#"endpoints=[{"addresses":["x"]}]"#, &[r#"endpoints[0].addresses[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#]),
     ]);
+}
+
+#[test]
+fn conditions_that_say_nothing_are_as_good_as_none() {
+    let kind = GroupKind { group: "discovery.k8s.io", kind: "EndpointSlice", custom: None };
+    let of = |conditions: Option<Value>| {
+        let mut slice =
+            json!({ "metadata": { "generation": 1 }, "endpoints": [{ "addresses": ["10.1.1.1"] }] });
+        if let Some(conditions) = conditions {
+            slice["endpoints"][0]["conditions"] = conditions;
+        }
+        slice
+    };
+    let generation = |mut new: Value| {
+        let context = Context { now: "2026-01-01T00:00:00Z", user: None };
+        prepare_update(&kind, None, &mut new, &of(Some(json!({}))), &context);
+        new["metadata"]["generation"].clone()
+    };
+    assert_eq!(generation(of(None)), 1);
+    assert_eq!(generation(of(Some(json!({ "ready": true })))), 2);
 }

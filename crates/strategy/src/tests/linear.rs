@@ -1,10 +1,10 @@
 //! What judging an object costs is n·log n in its items: steps are counted, never time.
 //!
-//! In: a list of every kind that rules compare with itself, with another list, or with the one before. Out: nothing.
-//! Never: what is wrong with the object, of which there may be much.
+//! In: a list of every kind that rules compare with itself, with another list, or with the one before. Out:
+//! nothing. Never: what is wrong with the object, of which there may be much.
 //!
-//! The bound is the law's, `docs/robustness.md`: at most 32 steps an item and level of a tree of them, and of four times as
-//! many items at most five times the steps.
+//! The bound is the law's, `docs/robustness.md`: at most 32 steps an item and level of a tree of them, and of
+//! four times as many items at most five times the steps.
 
 mod filled;
 mod pods;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::services::{Family, Pools, Unavailable, allocate_changed, allocate_new};
 use crate::{
-    Context, Kind, defaults, prepare_create, prepare_update, validate_create, validate_update, warnings,
+    Context, GroupKind, defaults, prepare_create, prepare_update, validate_create, validate_update, warnings,
 };
 
 /// Steps for an item and a level.
@@ -72,7 +72,7 @@ fn container(members: Value) -> Value {
 /// A write of some kind, made of so and so many items.
 struct Row {
     what: &'static str,
-    kind: Kind<'static>,
+    kind: GroupKind<'static>,
     subresource: Option<&'static str>,
     /// The object, and the one before when it is an update.
     write: Box<dyn Fn(usize) -> (Value, Option<Value>)>,
@@ -84,7 +84,7 @@ fn create(
     make: impl Fn(usize) -> Value + 'static,
 ) -> Row {
     let write = Box::new(move |count| (make(count), None));
-    Row { what, kind: Kind::built_in(group, kind), subresource: None, write }
+    Row { what, kind: GroupKind::built_in(group, kind), subresource: None, write }
 }
 
 fn update(
@@ -97,7 +97,7 @@ fn update(
         let (new, old) = make(count);
         (new, Some(old))
     });
-    Row { what, kind: Kind::built_in(group, kind), subresource, write }
+    Row { what, kind: GroupKind::built_in(group, kind), subresource, write }
 }
 
 impl Row {

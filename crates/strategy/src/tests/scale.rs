@@ -4,11 +4,11 @@
 
 use serde_json::json;
 
-use forebay_schema::crd::{CustomRules, ScalePaths};
+use forebay_crd::{CustomRules, ScalePaths};
 
-use crate::{Kind, ScaleError, apply_scale, to_scale};
+use crate::{GroupKind, ScaleError, apply_scale, to_scale};
 
-const DEPLOYMENT: Kind<'static> = Kind::built_in("apps", "Deployment");
+const DEPLOYMENT: GroupKind<'static> = GroupKind::built_in("apps", "Deployment");
 
 #[test]
 fn a_scale_shows_replicas_and_whom_they_are() {
@@ -54,7 +54,7 @@ fn a_custom_resource_keeps_its_replicas_where_its_definition_says() {
             label_selector: None,
         }),
     };
-    let kind = Kind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let kind = GroupKind { group: "example.com", kind: "Foo", custom: Some(&rules) };
     let mut object = json!({"metadata": {"name": "f"}, "spec": {"size": 2}});
     assert_eq!(to_scale(&kind, &object).expect("a scale")["spec"], json!({"replicas": 2}));
     let scale = json!({"metadata": {"name": "f"}, "spec": {"replicas": 7}});

@@ -13,7 +13,8 @@ pub struct Claim {
 
 /// By what a row is held.
 pub enum Held {
-    /// Each is sent, in this order. Every code of 4xx and 5xx that the row names is the answer to one of them.
+    /// Each is sent, in this order. Every code of 4xx and 5xx that the row names is the answer to one of
+    /// them.
     Asked(&'static [Ask]),
     /// Some is asked, and the rest is held by tests elsewhere.
     Partly(&'static [Ask], &'static [&'static str]),
@@ -67,6 +68,7 @@ pub const PREPARED: &[Ask] = &[
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const MAP: &str = "/api/v1/namespaces/default/configmaps/m";
+const APPLIED: &str = "/api/v1/namespaces/default/configmaps/applied?fieldManager=me";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 const THING: &str = "/apis/example.com/v1/namespaces/default/things/t";
@@ -76,9 +78,6 @@ const CONTRACT: &[&str] = &["every_row_holds_on_every_target"];
 /// The rows that are not held as a whole table, in the document's order.
 #[rustfmt::skip]
 pub const CLAIMS: &[Claim] = &[
-    claim(DECIDE, "webhook configurations, admission policies and bindings", Asked(&[
-        post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
-    ])),
     claim(DECIDE, "APIServices", Asked(&[get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200).says("\"Local\"")])),
     claim(DECIDE, "FlowSchemas, PriorityLevelConfigurations", Asked(&[
         get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all", 200),
@@ -217,10 +216,14 @@ pub const CLAIMS: &[Claim] = &[
     claim(WRITES, "`application/strategic-merge-patch+json`", Asked(&[
         ask("PATCH", MAP, 200).sends(r#"{"data":{"a":"7"}}"#).with(STRATEGIC), ask("PATCH", THING, 415).sends(r#"{"spec":{}}"#).with(STRATEGIC),
     ])),
-    claim(WRITES, "`application/apply-patch+yaml`, `+cbor`", Asked(&[
-        ask("PATCH", MAP, 415).sends("kind: ConfigMap").with(&[("Content-Type", "application/apply-patch+yaml")]).says("--server-side"),
+    claim(WRITES, "`application/apply-patch+yaml`", Partly(&[
+        ask("PATCH", APPLIED, 201).sends("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\ndata: {a: b}\n").with(APPLY).says("\"operation\":\"Apply\""),
+        ask("PATCH", APPLIED, 200).sends("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"applied\"}}").with(APPLY),
+    ], &["an_apply_creates_shares_takes_over_and_gives_up", "a_subresource_is_owned_apart", "custom_resources_are_merged_by_their_schema", "what_is_no_configuration_of_the_object_is_not_applied"])),
+    claim(WRITES, "`application/apply-patch+cbor`", Asked(&[
         ask("PATCH", MAP, 415).sends("a").with(&[("Content-Type", "application/apply-patch+cbor")]),
     ])),
+    claim(WRITES, "`metadata.managedFields`", Tests(&["who_writes_owns_what_changes", "a_subresource_is_owned_apart", "a_no_op_update_of_an_object_with_managers_writes_nothing"])),
     claim(MEDIA, "JSON", Asked(&[get(MAP, 200).with(&[("Accept", "application/json")]).says("{\"kind\":\"ConfigMap\"")])),
     claim(MEDIA, "YAML", Asked(&[
         post("/api/v1/namespaces/default/configmaps?dryRun=All", "metadata:\n  name: made\n", 201).with(&[("Content-Type", "application/yaml")]),
@@ -237,6 +240,10 @@ pub const CLAIMS: &[Claim] = &[
         get(MAP, 200).with(&[("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")]).says("\"kind\":\"PartialObjectMetadata\""),
         get(MAPS, 200).with(&[("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1")]).says("PartialObjectMetadataList"),
     ])),
+    claim(MEDIA, "`drop=metadata.managedFields` in an Accept clause (KEP-5958, alpha in v1.37)", Partly(&[
+        get(MAPS, 200).with(&[("Accept", "application/json;drop=metadata.managedFields")]).says("ConfigMapList"),
+        get(MAP, 406).with(&[("Accept", "application/json;drop=a+a")]),
+    ], &["nothing_is_missing_but_what_was_not_wanted"])),
     claim(MEDIA, "gzip", Tests(&["a_long_list_is_compressed_if_the_client_likes", "an_answer_in_gzip_inflates_to_what_it_is_without"])),
     claim(MEDIA, "`application/vnd.kubernetes.protobuf`", Partly(&[
         get(MAP, 200).with(&[("Accept", PROTOBUF)]).says("k8s\0"),
@@ -255,7 +262,7 @@ pub const CLAIMS: &[Claim] = &[
         get("/apis", 200).with(&[("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")]).says("APIGroupDiscoveryList"),
     ])),
     claim(DOCUMENTS, "`/openapi/v3`, with hashes in the index", Asked(&[
-        get("/openapi/v3", 200).says("?hash="), get("/openapi/v3/apis/apps/v1", 200).says("DeploymentSpec"),
+        get("/openapi/v3", 200).says("?hash="), get("/openapi/v3/apis/apps/v1", 200).says("DeploymentSpec").says("How old Pods make way for new ones."),
         get("/openapi/v3/apis/apps/v1", 406).with(&[("Accept", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")]),
     ])),
     claim(DOCUMENTS, "`/openapi/v2`", Asked(&[
@@ -279,7 +286,13 @@ pub const CLAIMS: &[Claim] = &[
     claim(CRDS, "structural schemas: validation, pruning, defaulting, formats, patterns, list types, embedded resources", Partly(&[
         post(THINGS, r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"u"},"spec":{"size":10}}"#, 422).says("spec.size"),
     ], &["objects_are_pruned_and_defaulted", "every_violation_of_the_schema_is_a_cause"])),
-    claim(CRDS, "`x-kubernetes-validations` (CEL)", Tests(&["what_is_stored_and_not_acted_on_is_said"])),
+    claim(CRDS, "`x-kubernetes-validations` (CEL)", Tests(&[
+        "a_rule_that_cannot_be_is_refused_with_its_definition",
+        "objects_that_break_a_rule_are_refused_in_its_words",
+        "what_an_object_broke_before_is_only_warned_of",
+        "objects_break_the_rules_that_they_break_upstream",
+        "schemas_are_refused_as_upstream_refuses_them",
+    ])),
     claim(CRDS, "`status`, `scale`, printer columns, short names, categories, `selectableFields`", Asked(&[
         get("/apis/example.com/v1", 200).says("\"shortNames\":[\"thg\"]"), get("/apis/example.com/v1", 200).says("\"categories\":[\"all\"]"),
         get("/apis/example.com/v1/namespaces/default/things/t/status", 200), get("/apis/example.com/v1/things?fieldSelector=spec.color%3Dblue", 200).says("\"items\":[]"),
@@ -330,8 +343,29 @@ pub const CLAIMS: &[Claim] = &[
         post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
         ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),
         get("/api/v1/namespaces/default/pods/p", 200).says("\"tolerationSeconds\":300"),
-    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_where_that_is_asked_for"])),
+    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_where_that_is_asked_for", "plugins_say_and_make_the_same", "limits_of_a_namespace_fill_in_and_refuse", "what_is_there_is_counted_and_what_is_gone_is_given_back"])),
+    claim(WHO, "admission policies", Partly(&[
+        post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+            r#"{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]},"validations":[{"expression":"1"}]}}"#, 422)
+            .says("must evaluate to bool but got int"),
+    ], &["validating_policies_judge_as_kube_apiservers_do", "mutating_policies_change_what_kube_apiservers_do", "policies_see_the_options_and_the_subresource_of_a_request", "what_is_sent_to_a_subresource_is_mutated", "what_policies_make_of_applied_objects_and_of_their_managers"])),
+    claim(WHO, "admission webhooks", Partly(&[
+        post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
+        get("/metrics", 200).says("apiserver_admission_webhook_request_total"),
+    ], &["webhooks_are_asked_and_heard_as_by_kube_apiserver"])),
     claim(WHO, "limits in flight", Tests(&["seats_are_given_back"])),
+    claim(WHO, "turns", Partly(&[
+        get("/debug/api_priority_and_fairness/dump_priority_levels", 200).says("workload-low"),
+        get("/debug/api_priority_and_fairness/dump_queues", 200).says("PriorityLevelName"),
+        get("/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1", 200).says("UserName"),
+        get("/metrics", 200).says("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"system\"}"),
+    ], &["one_users_flood_leaves_anothers_requests_alone_and_is_told_why", "every_answer_says_by_which_objects_it_was_classified", "the_objects_of_the_store_decide_from_when_they_are_written"])),
+    claim(WHO, "who uses the server", Partly(&[
+        get("/debug/forebay/flows", 200).says("\"userAgent\""),
+        get("/debug/forebay/flows?output=table&window=10m&sort=lists", 200).says("WHY"),
+        get("/debug/forebay/flows", 200).with(&[("Accept", "text/plain")]).says("WHY"),
+        get("/debug/forebay/flows?sort=name", 400), get("/debug/forebay/flows", 401).anonymous(),
+    ], &["it_is_said_who_lists_and_why", "a_watch_whose_client_does_not_read_is_seen_behind_until_it_has_read"])),
     claim(WHO, "limits by cost", Tests(&["what_is_held_is_bounded_and_the_others_wait_in_turn_by_user"])),
     claim(WHO, "memory", Tests(&["rooms_follow_what_is_left_and_creates_are_refused_when_nothing_helps", "the_worst_mix_of_clients_does_not_kill_a_server_with_little_memory"])),
     claim(WHO, "connections", Unchecked("16,384 connections are more than a test may open")),
@@ -349,4 +383,5 @@ const DOCUMENTS: &str = "Documents";
 const CRDS: &str = "CustomResourceDefinitions";
 const WHO: &str = "Who may do what";
 const MERGE: &[(&str, &str)] = &[("Content-Type", "application/merge-patch+json")];
+const APPLY: &[(&str, &str)] = &[("Content-Type", "application/apply-patch+yaml")];
 const STRATEGIC: &[(&str, &str)] = &[("Content-Type", "application/strategic-merge-patch+json")];

@@ -1,6 +1,7 @@
 //! COMPAT.md, taken apart: its tables, row by row, each with the section that it stands in.
 //!
-//! What the suite of the contract writes there itself, between its marks, is left out: `crates/conformance/tests/contract.rs` holds it.
+//! What the suite of the contract writes there itself, between its marks, is left out:
+//! `crates/conformance/tests/contract.rs` holds it.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! COMPAT.md against a server: what it says of paths, verbs, options, flags and metrics is asked for.
 //!
-//! Each row of its tables is claimed in `claims.rs`, or belongs to a table that is held as a whole here. A row that is new or reworded
-//! fails until it is.
+//! Each row of its tables is claimed in `claims.rs`, or belongs to a table that is held as a whole here. A
+//! row that is new, or whose first cell is worded otherwise, fails until it is.
 
 mod ask;
 mod claims;

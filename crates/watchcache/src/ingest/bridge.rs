@@ -1,12 +1,13 @@
-//! Across a hole in the history: what has changed from one end of it to the other, as events of its far end.
+//! Goes on across a hole in the history: the differences between its two ends become events at its far end.
 //!
-//! The store gave up changes that the cache has not had. The state after them is read and held against the one from before. Who
-//! watches nothing that differs has an exact view and goes on. Who would see a difference has missed something that nobody knows
-//! any more, at least how it came about, and is told Expired: an event of a hole is never given out. So is who comes with a
-//! revision from within the hole, having seen an unknown part of it.
+//! A hole is there when the store has compacted changes that the cache has not had. The state after them is
+//! read, and compared with the cache's. A watcher that none of the differences concerns has missed nothing,
+//! and goes on. A watcher that would see a difference has missed events that nobody knows any more, and is
+//! told Expired: an event of a hole is never given out. A watcher that comes with a revision from within the
+//! hole is told Expired as well, because nobody knows which part of the changes it has seen.
 //!
-//! In: the store's state at the oldest revision that is kept. Out: events, and a [`Hole`]. Never: a change to what is published
-//! before all of it is known.
+//! In: the store's state at the oldest revision that is kept. Out: events, and a [`Hole`]. Never: changes
+//! what is published before all differences are known.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::limits;
 use crate::published::Hole;
 use crate::source::Source;
 
-/// A key that differs, and when it was changed last.
+/// A key that differs, and the revision of its last change.
 pub(super) struct Difference {
     pub(super) revision: Revision,
     pub(super) previous: Option<Arc<Object>>,
@@ -35,7 +36,8 @@ impl Ingest {
     /// Goes on at the far end of a hole; waits for a store that cannot be reached.
     ///
     /// # Errors
-    /// [`FeedError::Compacted`] when history is given up faster than the state can be read; else as for a feed.
+    /// [`FeedError::Compacted`] when history is given up faster than the state can be read; else as for a
+    /// feed.
     pub(super) async fn bridge(&self, source: &mut Source, state: &mut State) -> Result<(), FeedError> {
         let (mut overtaken, mut pause) = (0, limits::REOPEN_PAUSE.0);
         loop {
@@ -73,7 +75,7 @@ impl Ingest {
     ) -> Result<(), FeedError> {
         let before = state.snapshot.revision();
         if far_end <= before {
-            // The store says that what comes next is gone, and that it is not.
+            // The store contradicts itself: it says that the next change is gone, and that it is not.
             return Err(FeedError::Compacted { oldest: far_end });
         }
         // Before the state is read, so that nothing between the two is missed.
@@ -128,7 +130,8 @@ impl Ingest {
                 Differs::Gone(held) => (at, Some(held), None),
                 Differs::Found { held, key, found } => {
                     let current = self.decode(state, key, found.revision, &found.value);
-                    // One that was changed before the hole was not as the cache had it: that is told now.
+                    // An object whose revision is from before the hole: the cache had missed it, and it is
+                    // told now.
                     let revision = if found.revision > before.revision() { found.revision } else { at };
                     (revision, held, current)
                 }
@@ -141,7 +144,7 @@ impl Ingest {
 }
 
 impl State {
-    /// Takes in what differs at the far end of `hole`.
+    /// Takes in the differences at the far end of `hole`.
     fn cross(&mut self, hole: Hole, differences: Vec<Difference>, now_ms: u64) {
         for Difference { previous, current, .. } in &differences {
             match (previous, current) {
@@ -156,7 +159,7 @@ impl State {
         self.note_hole(hole);
     }
 
-    /// Gives the window events of a hole, which the state has already.
+    /// Appends the events of a hole to the window; the state has their objects already.
     pub(super) fn append_differences(&mut self, differences: Vec<Difference>, now_ms: u64) {
         let event = |Difference { revision, previous, current }| {
             let event = Event { revision, previous, current, is_of_hole: true };

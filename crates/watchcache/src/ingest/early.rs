@@ -1,11 +1,14 @@
-//! Early history: what was before the revision that the cache was filled at, read once the server serves.
+//! Early history: the events from before the revision that the cache was filled at, read once the server
+//! serves.
 //!
-//! A cache that had to take in minutes of history first would not be ready for as long. It is filled at a recent revision, and
-//! what was before that is read beside it, as a cache of its own that nobody sees: the state where the store's history begins,
-//! and every change up to there. Objects that the cache has already are those, so that only what was replaced is decoded and
-//! sealed. Its events are put in front of the window, all at once. Who comes back with a revision from among them waits until then.
+//! A cache that took in minutes of history first would be ready much later. So it is filled at a recent
+//! revision, and older history is read beside it, into a second state that nobody sees: the state at the
+//! beginning of the store's history, and every change from there on. Objects that the cache has already are
+//! shared, so only replaced ones are decoded and sealed. Then the events are put in front of the window, all
+//! at once. A watcher that comes with one of these revisions waits until then.
 //!
-//! In: the store's history. Out: events, at rest. Never: holds up what is shown; a part of the history as if it was all.
+//! In: the store's history. Out: events, at rest. Never: holds up what is shown; shows a part of the
+//! history as if it was all of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +29,7 @@ use crate::source::Source;
 
 /// The reading of early history. Dropping it ends it.
 pub(super) struct Early {
-    /// History begins after this, as far as is known before it is read.
+    /// The revision after which history is expected to begin.
     pub(super) after: Revision,
     // Closed by whoever drops it, which ends the reading.
     reading: oneshot::Receiver<Option<Box<State>>>,
@@ -43,14 +46,15 @@ impl Early {
                 () = send.closed() => return,
                 early = reader.early(after, known) => early,
             };
-            // Nobody waits for it any more when this fails.
+            // It fails when nobody waits for the history any more.
             let _gone = send.send(early.map(Box::new));
         });
         Early { after, reading }
     }
 }
 
-/// Waits until all of it was read, for ever if there is nothing to be read; nothing if it is not to be had. Cancel-safe.
+/// Waits until all early history was read; for ever when none is being read. `None` when it could not be
+/// read. Cancel-safe.
 pub(super) async fn read_through(early: &mut Option<Early>) -> Option<Box<State>> {
     match early {
         Some(early) => (&mut early.reading).await.ok().flatten(),
@@ -59,7 +63,7 @@ pub(super) async fn read_through(early: &mut Option<Early>) -> Option<Box<State>
 }
 
 impl Ingest {
-    /// The history before `known`; nothing if it was given up meanwhile, or the cache has ended.
+    /// The history before `known`. `None` if it was compacted meanwhile, or the cache has ended.
     async fn early(&self, mut after: Revision, known: Snapshot) -> Option<State> {
         let mut shown = self.publish.subscribe();
         shown.wait_for(|now| !matches!(now, Published::Filling { .. })).await.ok()?;
@@ -124,7 +128,7 @@ impl Ingest {
         Ok(state)
     }
 
-    /// Seals all that is loose.
+    /// Seals all objects that are in plain form.
     async fn rest(&self, state: &mut State) {
         self.seal(state, Haste::Now);
         while !state.through {
@@ -135,7 +139,7 @@ impl Ingest {
 }
 
 impl State {
-    /// Puts in front what was read of what was before; nothing if the window has moved on since.
+    /// Puts early history in front of the window; does nothing if the window has evicted events since.
     pub(super) fn begin_with(&mut self, early: Option<Box<State>>, now_ms: u64) {
         // Readers that wait for early history are woken, whatever became of it.
         self.renewed = true;
@@ -150,13 +154,13 @@ impl State {
         tracing::debug!(from = floor, upto, is_longer, "early history was read");
     }
 
-    /// Whether `object` is what some other state has, at rest.
+    /// Whether `object` is shared with the other state, which has it at rest.
     pub(super) fn is_known(&self, object: &Arc<Object>) -> bool {
         let known = self.known.as_ref().and_then(|known| known.get(object.key()));
         known.is_some_and(|known| Arc::ptr_eq(known, object))
     }
 
-    /// Gives `early` the objects that are here in the form that they have here now.
+    /// Replaces objects of `early` that are also here by the form that they have here.
     fn hand_over(&self, early: &mut State, upto: u64) {
         // What was there at `upto` and is not any more, by key.
         let mut replaced: HashMap<Key, Arc<Object>> = HashMap::new();

@@ -1,7 +1,7 @@
 //! The first filling of a cache, from the store's state at one revision.
 //!
-//! In: pages of values, in key order, each of which room was taken for before it is read. Out: a state at rest. Never: holds more
-//! in plain form than there is room for; what a store reads ahead is the store's.
+//! In: pages of values, in key order, each of which room was taken for before it is read. Out: a state at
+//! rest. Never: holds more in plain form than there is room for; what a store reads ahead is the store's.
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{FeedError, Pages, Range, RangePage};
@@ -35,8 +35,8 @@ impl Ingest {
                 decode.await;
                 break;
             }
-            // The next page is asked for first, so that it is read while this one is decoded. Waiting for room does not hold
-            // up this one, which gives its own back once it is sealed.
+            // The next page is asked for first, so that it is read while this one is decoded. Waiting for
+            // room does not hold up this one, which gives its own back once it is sealed.
             let (next, ()) = tokio::join!(self.next_page(&mut *pages, limit), decode);
             (page, share) = next?;
         }

@@ -1,7 +1,8 @@
-//! What is loose, within its room: who takes something in waits until there is room for it, and what is loose is sealed
-//! meanwhile.
+//! Keeps loose bytes within the server's budget: before changes are taken in the task waits for room, and
+//! seals objects meanwhile.
 //!
-//! In: changes, in parts. Out: nothing; the state has less behind it. Never: waits longer than [`limits::ROOM_WAIT`].
+//! In: changes, in parts. Out: nothing; the state has less behind it. Never: waits longer than
+//! [`limits::ROOM_WAIT`].
 
 use std::pin::pin;
 
@@ -19,7 +20,7 @@ impl State {
         self.snapshot.loose_bytes() + self.sealing.loose_bytes(&self.window)
     }
 
-    /// Whether there is something to be sealed as soon as somebody is short of room.
+    /// Whether there are objects to seal once somebody is short of room.
     pub(super) fn may_hasten(&mut self) -> bool {
         !self.through && self.sealing.is_idle() && self.loose_bytes() > 0
     }
@@ -35,7 +36,7 @@ impl Ingest {
         }
     }
 
-    /// How soon what is loose is to be sealed.
+    /// How soon loose objects are to be sealed.
     pub(super) fn haste(&self, state: &mut State) -> Haste {
         let (room, loose) = (&self.resource.room, state.loose_bytes());
         let is_short = room.is_short() && loose > 0;
@@ -43,7 +44,8 @@ impl Ingest {
         if is_short || is_pressed { Haste::Now } else { Haste::None }
     }
 
-    /// Between two parts: where there is little room, whoever seals is never left without work while more is taken in.
+    /// Called between two parts: where there is little room, the sealing threads are given more work before
+    /// more is taken in.
     pub(super) fn go_on_in_haste(&self, state: &mut State) {
         let has_time = state.sealing.is_idle() || state.sealing.is_finished();
         if has_time && !state.through && self.haste(state) == Haste::Now {
@@ -51,7 +53,7 @@ impl Ingest {
         }
     }
 
-    /// Puts in place what was sealed, and has more sealed.
+    /// Takes in objects that were sealed, and begins to seal more.
     pub(super) fn seal(&self, state: &mut State, haste: Haste) {
         let now_ms = self.clock.unix_ms();
         state.renewed |= state.sealing.go_on(&mut state.window, &mut state.snapshot, haste, now_ms);
@@ -77,7 +79,8 @@ impl Ingest {
                 () = self.resource.room.short(), if !state.through && state.sealing.is_idle() => {}
             }
             self.seal(state, Haste::Now);
-            // What was published holds what was sealed now.
+            // The published snapshot still has the plain objects: publish the sealed ones, so that the memory
+            // is free.
             self.show(state, shown_from);
         };
         match (&mut state.share, more) {
@@ -87,7 +90,7 @@ impl Ingest {
         }
     }
 
-    /// Room for so much; nothing when there was none for too long. Cancel-safe.
+    /// Takes room for `bytes`; `None` when there was none for too long. Cancel-safe.
     pub(super) async fn room_for(&self, bytes: usize) -> Option<Share> {
         tokio::select! {
             biased;

@@ -1,7 +1,7 @@
-//! Objects that a store elsewhere tells packed: neighbours with the deflated text that they came in.
+//! Objects that another server sent packed: neighbours in the deflated text that they came in.
 //!
-//! The first state holds them as they came, where none of them is there yet; a later one takes what differs by itself, in plain form,
-//! and none of the rest is even read.
+//! The first state keeps them as they came, unless one of them is there already. Of a later state only the
+//! objects that differ are taken, one by one and in plain form; the others are not even read.
 //!
 //! In: [`Packed`]s. Out: objects of the state. Never: deflates.
 

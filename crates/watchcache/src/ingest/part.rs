@@ -1,4 +1,4 @@
-//! Changes, cut into parts that room is asked for one by one.
+//! Cuts changes into parts, so that room is taken for one part at a time.
 //!
 //! In: changes, oldest first. Out: a part of whole revisions, and what it takes. Never: waits.
 

@@ -1,7 +1,8 @@
-//! Other values for all that is held, at the same revisions: a part of each object, because the whole of them is too much.
+//! Replaces all objects by smaller ones at the same revisions: a part of each object, because the whole of
+//! them takes too much memory.
 //!
-//! In: a state, and what makes the other values. Out: the same state with less in it, at rest; its window likewise. Never: tells
-//! anybody, because nothing happened; holds more than a page of it in plain form.
+//! In: a state, and what makes the other values. Out: the same state with less in it, at rest; its window
+//! likewise. Never: tells anybody, because nothing happened; holds more than a page of it in plain form.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use crate::limits;
 use crate::seal::put_in_place;
 
 impl State {
-    /// Bytes of the objects that it and its window hold, but for what is to be put at rest yet, which has room of its own.
+    /// Bytes of the objects that the state and its window hold at rest. Loose ones are not counted; their
+    /// room is bounded by itself.
     pub(super) fn held_at_rest_bytes(&mut self) -> usize {
         let loose = self.loose_bytes();
         (self.snapshot.bytes() + self.window.usage().bytes).saturating_sub(loose)
@@ -58,7 +60,8 @@ impl Ingest {
     }
 }
 
-/// The objects from `at` on, as many as are to be in plain form at a time, and where the next ones begin.
+/// The objects from `at` on, as many as may be in plain form at a time, and the key at which the next ones
+/// begin.
 pub(super) fn page(state: &State, at: &Key) -> (Vec<Arc<Object>>, Option<Key>) {
     let (mut page, mut bytes) = (Vec::new(), 0);
     for object in state.snapshot.around(at).0 {
@@ -71,7 +74,7 @@ pub(super) fn page(state: &State, at: &Key) -> (Vec<Arc<Object>>, Option<Key>) {
     (page, None)
 }
 
-/// What is to be in whose place.
+/// Each object of the page with the value that replaces it.
 fn made(page: Vec<Arc<Object>>, rewrite: &Rewrite) -> Vec<(Arc<Object>, Vec<u8>)> {
     let mut scratch = Scratch::default();
     let made = page.into_iter().filter_map(|old| {

@@ -1,7 +1,8 @@
-//! Blocks of what is at rest elsewhere than in memory, because all of it is too much.
+//! Puts blocks elsewhere than in memory, because all of them take too much.
 //!
-//! In: a state, where to put its blocks, and how much may be held. Out: the same state with less in memory; its window likewise. Never:
-//! tells anybody, because nothing happened; puts elsewhere what is not at rest; waits for a disk in the task.
+//! In: a state, where to put its blocks, and how much may be held. Out: the same state with less in memory;
+//! its window likewise. Never: tells anybody, because nothing happened; puts elsewhere what is not at rest;
+//! waits for a disk in the task.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use super::{Ingest, State};
 use crate::seal::put_in_place;
 
 impl Ingest {
-    /// Puts blocks there, from the first key to the last, until no more than `goal_bytes` are held or all are there.
+    /// Puts blocks to `to`, from the first key to the last, until no more than `goal_bytes` are in memory, or
+    /// all blocks were put.
     pub(super) async fn spill(&self, state: &mut State, to: Arc<dyn Spill>, goal_bytes: usize) {
         let (mut at, mut spiller) = (Key::from(""), Spiller::new(to, self.inflated.clone()));
         while state.held_at_rest_bytes() > goal_bytes {

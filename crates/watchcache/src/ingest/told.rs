@@ -1,8 +1,10 @@
-//! A cache whose store tells states and changes on one way: another API server, by an informer's reflector.
+//! A cache whose store pushes states and changes one after another: it is another API server, read by an
+//! informer's reflector.
 //!
-//! The first state is put at rest as it comes. A later one is merged, key by key, into what is held: what has the same revision stays
-//! as it is, what differs takes its place, and what was not told of is gone at its end. Nothing of it is shown before that; then the
-//! differences stand in the window as events.
+//! The first state is put at rest as it comes. A later one is merged, key by key, into the objects that are
+//! held: an object with the same revision stays as it is, another one takes its place, and an object that the
+//! state did not have is removed at its end. Nothing of a later state is shown before its end; then the
+//! differences are in the window as events.
 //!
 //! In: [`Told`]s. Out: a state, and its window. Never: holds two states, beyond what differs between them.
 
@@ -26,11 +28,11 @@ use crate::room::Share;
 use crate::seal::Resting;
 use crate::snapshot::Snapshot;
 
-/// What is known of a cache that is told.
+/// The state of such a cache after its first state.
 pub(super) struct Cache {
     pub(super) state: State,
     arriving: Option<Arriving>,
-    // What is to be made of all that is held once nothing arrives.
+    // How all objects are to be rewritten once no state is arriving.
     rewrite: Option<Rewrite>,
 }
 
@@ -48,9 +50,9 @@ pub(super) struct First {
 struct Arriving {
     // What is shown meanwhile.
     before: Snapshot,
-    // Which of its places were told of since the state began.
+    // Which of the objects in `before`, by number, the state has had so far.
     seen: Bits,
-    // What differs, so far.
+    // The keys that differ, so far.
     touched: BTreeMap<Key, Touched>,
     // How often a state was begun since the last one was complete.
     attempt: u32,
@@ -58,13 +60,13 @@ struct Arriving {
 }
 
 struct Touched {
-    // What was there before; none when it is new.
+    // The object that was there before; none when the key is new.
     previous: Option<Arc<Object>>,
     // When it was told of last.
     attempt: u32,
 }
 
-/// A set of places.
+/// A set of numbers.
 struct Bits(Vec<u64>);
 
 impl Bits {
@@ -92,7 +94,7 @@ impl Bits {
 }
 
 impl Ingest {
-    /// Is told until the teller is at its end.
+    /// Takes in what `tell` says, until it ends.
     pub(super) async fn follow_told(
         &self,
         mut fill: Fill,
@@ -126,7 +128,7 @@ impl Ingest {
         }
     }
 
-    /// Holds less where the teller says so. Whether all is to be let go of.
+    /// Holds less when the store says so. Returns whether all objects are to be dropped.
     async fn is_to_let_go(&self, cache: &mut Cache, tell: &mut dyn Tell) -> bool {
         loop {
             if cache.rewrite.is_none() {
@@ -162,7 +164,7 @@ impl Ingest {
         false
     }
 
-    /// Shows nothing any more.
+    /// Drops all objects, and shows nothing any more.
     fn let_go(&self, cache: Cache) {
         // Counted before anybody finds the window at its end: who follows it looks at this first.
         self.counters.let_gos.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
@@ -195,7 +197,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// The first state. What is told behind it is left in `told`.
+    /// Takes in the first state. What the store says after it is left in `told`.
     async fn first_state(
         &self,
         fill: Fill,
@@ -266,9 +268,9 @@ impl Ingest {
         }
     }
 
-    /// Has the page put at rest.
+    /// Begins to put the page at rest.
     ///
-    /// - `all`: and waits until everything is in its place.
+    /// - `all`: waits until all pages are at rest and in the state.
     async fn put_at_rest(&self, state: &mut State, first: &mut First, all: bool) {
         let mut page = std::mem::take(&mut first.page);
         first.bytes = 0;
@@ -305,7 +307,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Takes everything that was told.
+    /// Takes in everything in `told`.
     async fn take_told(&self, cache: &mut Cache, told: &mut Vec<Told>) -> Result<(), Lost> {
         let mut changes = Vec::new();
         for one in std::mem::take(told) {
@@ -391,7 +393,7 @@ impl Ingest {
         arriving.touched.entry(key).or_insert(Touched { previous: held, attempt }).attempt = attempt;
     }
 
-    /// The state that arrived is whole.
+    /// Completes a later state: removes what it did not have, and shows the differences.
     async fn end(&self, cache: &mut Cache, revision: Revision) -> Result<(), FeedError> {
         let Some(mut arriving) = cache.arriving.take() else { return Ok(()) };
         let state = &mut cache.state;
@@ -458,7 +460,7 @@ impl Cache {
 }
 
 impl Arriving {
-    /// What nobody told of since the state began is gone.
+    /// Removes the objects that the state did not have.
     fn drop_what_was_not_told(&mut self, state: &mut State) {
         let attempt = self.attempt;
         for (key, touched) in &self.touched {
@@ -474,7 +476,7 @@ impl Arriving {
         }
     }
 
-    /// What differs, by revision; those that are gone come at the end.
+    /// The differences, by revision; removed objects come at the end.
     fn differences(self, now: &Snapshot, end: Revision) -> Vec<Difference> {
         let before = self.before.revision();
         let mut differences = Vec::new();

@@ -1,7 +1,7 @@
 //! Puts a state at rest while it is read from the store, so that it is never held as a whole in plain form.
 //!
-//! In: pages of objects, in key order. Out: the same, sealed, in order. Each page is sealed on a thread that blocks, some of
-//! them at once; who brings the next waits for the first of them. Never: loses an object.
+//! In: pages of objects, in key order. Out: the same, sealed, in order. Each page is sealed on a thread
+//! that blocks, several at once; with too many, the caller waits for the oldest. Never: loses an object.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ impl Resting {
         Resting { recent, pages: VecDeque::new() }
     }
 
-    /// Takes a page, and returns an earlier one if it has enough of them.
+    /// Takes a page, and returns an earlier one when it has too many.
     ///
-    /// - `share`: the room that it has until it is sealed.
+    /// - `share`: the page's room, given back once it is sealed.
     pub(crate) async fn put(&mut self, page: Page, share: Option<Share>) -> Page {
         let ready = match self.pages.len() < limits::FILL_SEALING_MAX {
             true => Vec::new(),
@@ -55,7 +55,7 @@ impl Resting {
     }
 }
 
-/// A page at rest; as it was if that failed, which its hook has reported.
+/// A page at rest; unchanged if sealing panicked, which the panic hook has reported.
 fn sealed(page: Page, recent: Arc<RecentBlocks>) -> Page {
     let seal = || Sealer::new(recent).seal(&page);
     catch_unwind(AssertUnwindSafe(seal)).unwrap_or(page)

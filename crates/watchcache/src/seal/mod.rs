@@ -1,11 +1,13 @@
-//! Puts at rest what is quiet: objects of the state into blocks with their neighbours in key order, and what only the window
-//! still holds into blocks of its own. Nobody can tell, but by memory and time.
+//! Puts quiet objects at rest: those of the state into blocks with their neighbours in key order, and those
+//! that only the window still holds into blocks of their own, or behind their successors. It changes memory
+//! and time, and nothing else.
 //!
-//! Deflating happens in the background, one job of each kind at a time, in haste two of the state's; the ingest task, which owns state and window, puts the
-//! results in place: an object that changed meanwhile is left alone, and readers keep what they have. When there is little room
-//! (`room.rs`), nothing is waited for: what is loose is sealed at ordinary priority, the oldest first.
+//! Deflating happens on background threads, one job of each kind at a time; in haste two jobs for the state.
+//! The ingest task, which owns state and window, takes the results in: an object that changed meanwhile is
+//! left alone, and readers keep what they have. When there is little room (`room.rs`), objects need not be
+//! quiet first: loose ones are sealed at ordinary priority, the oldest first.
 //!
-//! In: the state and the window. Out: the same with less behind them. Never: makes an event or a revision.
+//! In: the state and the window. Out: the same, in less memory. Never: makes an event or a revision.
 
 mod fill;
 mod run;
@@ -80,8 +82,8 @@ impl Sealing {
         self.window.loose_bytes(window)
     }
 
-    /// Waits until there is something for [`Sealing::go_on`] to put in place; for ever when nothing is being sealed.
-    /// Cancel-safe.
+    /// Waits until there is something for [`Sealing::go_on`] to put in place; for ever when nothing is being
+    /// sealed. Cancel-safe.
     pub(crate) async fn finished(&mut self) {
         let [first, second] = &mut self.tree_jobs;
         tokio::select! {

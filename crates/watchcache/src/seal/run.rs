@@ -1,7 +1,7 @@
 //! Which neighbours are sealed together: a run is a stretch of the tree without a whole block in it.
 //!
-//! In: a state, a key whose object has come to rest or is gone, and since when the others have to be quiet. Out: the run
-//! around it, or nothing while it is to be expected that it changes. Never: deflates, changes anything.
+//! In: a state, a key whose object is quiet or gone, and since when its neighbours have to be quiet. Out: the
+//! run around it, or nothing while a neighbour is expected to change. Never: deflates, changes anything.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use forebay_object::seal::{Direction, Piece, PieceState, is_enough, is_small, pi
 use crate::limits;
 use crate::snapshot::Snapshot;
 
-/// What calls for sealing.
+/// A key whose object is quiet, or gone: its neighbourhood may be sealed.
 #[derive(Clone, Debug)]
 pub(super) struct Trigger {
     pub(super) key: Key,
-    /// Objects that were put later are young.
+    /// Objects that were put after this revision are young.
     pub(super) quiet: Revision,
     pub(super) patience: Patience,
 }
@@ -24,9 +24,9 @@ pub(super) struct Trigger {
 /// What a young object nearby means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// That this is too early: there is a trigger when it has come to rest.
+    /// It is too early: there will be another trigger once the young object is quiet.
     Wait,
-    /// Nothing: it may never rest. What is around it is sealed.
+    /// Nothing, because it may never be quiet: its neighbours are sealed without it.
     GoOn,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Patience {
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) objects: Vec<Arc<Object>>,
-    /// Plain bytes of those that are in a block already.
+    /// Plain bytes of the objects that are in a block already.
     pub(super) resealed: usize,
     /// Where a run that was cut goes on.
     pub(super) more: Vec<Key>,
@@ -48,18 +48,18 @@ struct Side {
 }
 
 enum End {
-    /// The tree's, or an object that stays plain.
+    /// The end of the tree, or an object that stays plain.
     Wall,
     Young,
-    /// A block that is well as it is; nearest first.
+    /// A block that is large enough; nearest object first.
     Block(Vec<Arc<Object>>),
     /// The run is long enough; the next begins at this key.
     Cut(Key),
 }
 
-/// The runs at a trigger's place, in order: two where a young object stands between them.
+/// The runs around a trigger's key, in order: two where a young object is between them.
 ///
-/// - `after`, `below`: keys up to the one are dealt with, those from the other on by somebody else.
+/// - `after`, `below`: keys up to the one are done already; those from the other on are another job's.
 pub(super) fn runs_at(
     snapshot: &Snapshot,
     trigger: &Trigger,
@@ -129,7 +129,7 @@ fn join(left: Side, right: Side, patience: Patience) -> Option<Run> {
     };
     let (mut before, mut after) = (beside(left.end), beside(right.end));
     match (&before, &after) {
-        // Too little for a block of its own: one of those beside it takes it in.
+        // Too little for a block of its own: a neighbouring block takes it in.
         _ if !is_small(bytes, len) => (before, after) = (None, None),
         (Some(one), Some(other)) if one.len() <= other.len() => after = None,
         (Some(_), Some(_)) => before = None,
@@ -146,7 +146,7 @@ fn join(left: Side, right: Side, patience: Patience) -> Option<Run> {
     Some(Run { objects, resealed, more })
 }
 
-/// Goes on until something is in the way.
+/// Collects pieces until one ends the run.
 fn walk<'a>(pieces: impl Iterator<Item = Piece<'a>>, quiet: Revision) -> Side {
     let mut side = Side::none();
     for piece in pieces {
@@ -187,7 +187,7 @@ impl Side {
 
 /// What a piece is to a run.
 enum Kind {
-    /// To be sealed: quiet and plain, of a block that is no longer whole, or a block that is small.
+    /// To be sealed: quiet and plain, part of a broken block, or a small block.
     Loose,
     Young,
     Block,

@@ -136,8 +136,8 @@ fn bodies(snapshot: &Snapshot) -> Vec<Vec<u8>> {
     snapshot.range(&everything().reach, None).map(|object| object.body().to_vec()).collect()
 }
 
-/// The blocks of a state: how many objects each has; 0 is an object outside of blocks, and of a broken block each object is
-/// a minus.
+/// The blocks of a state: how many objects each has; 0 is an object outside of blocks, and of a broken block
+/// each object is a minus.
 fn blocks(snapshot: &Snapshot) -> String {
     let mut out = Vec::new();
     for Piece { objects } in pieces(snapshot.range(&everything().reach, None), Direction::On) {
@@ -177,7 +177,8 @@ impl Timed {
             self.hand.advance_ms(1_000);
             self.world.clock.sleep(PACE.period).await;
         }
-        // What the background's thread is at is not known; it is through when nothing has changed for a while.
+        // What the background's thread is at is not known; it is through when nothing has changed for a
+        // while.
         let (mut last, mut same) = (String::new(), 0);
         while same < 20 {
             background_is_through(&self.world.clock).await;
@@ -192,7 +193,8 @@ impl Timed {
     }
 }
 
-/// What the initial state comes as to who wants blocks: how many objects each time, those of blocks in brackets; and the names.
+/// What the initial state comes as to who wants blocks: how many objects each time, those of blocks in
+/// brackets; and the names.
 fn in_blocks(timed: &Timed, interest: Interest) -> (String, Vec<String>) {
     let mut watcher = timed.world.cacher.watch_list(interest, timed.now()).expect("held");
     let (mut shape, mut names, mut budget) = (Vec::new(), Vec::new(), Budget::new(usize::MAX));

@@ -1,11 +1,13 @@
-//! Seals the objects of the state: what has been quiet is put into blocks with its neighbours.
+//! Seals the objects of the state: quiet ones are put into blocks with their neighbours.
 //!
-//! The window's events say which keys changed; each is looked at when its object has been quiet for
-//! [`Pace::cool_ms`], and those that change all the time again after [`Pace::late_ms`]. Where events were forgotten before
-//! they were looked at, or more was to be sealed anew than there was time for, the whole state is scanned afterwards.
+//! The window's events say which keys changed. Each key is looked at when its object has been quiet for
+//! [`Pace::cool_ms`]; keys that change all the time are looked at again after [`Pace::late_ms`]. Where events
+//! were evicted before they were looked at, or more had to be sealed anew than there was time for, the whole
+//! state is scanned afterwards.
 //!
-//! In: the window, the state. Out: jobs, each a few milliseconds of the background's time, and what they put in the place of
-//! what. Never: seals an object that changed within the last seconds, but in haste, or the same bytes again and again.
+//! In: the window, the state. Out: jobs, each a few milliseconds of a background thread's time, and their
+//! results: which object takes the place of which. Never: seals an object that changed within the last
+//! seconds, except in haste; seals the same bytes again and again.
 
 use std::sync::Arc;
 
@@ -23,10 +25,10 @@ use crate::snapshot::Snapshot;
 /// Owned by the ingest task.
 pub(super) struct Tree {
     pace: limits::Pace,
-    // The window's items to go on at: each is looked at once it is old enough for the one, and for the other.
+    // The window's next items to look at: those that become old enough for `cool_ms`, and for `late_ms`.
     cool: u64,
     late: u64,
-    // What was cut off for the next job, at most LEFT_MAX and what one job adds.
+    // Triggers that are left for the next job, at most LEFT_MAX and those that one job adds.
     left: Vec<Trigger>,
     scan: Scan,
     // Bytes of blocks that may be sealed anew now, and when that was counted.
@@ -46,7 +48,7 @@ enum Scan {
 pub(super) struct Job {
     snapshot: Snapshot,
     triggers: Vec<Trigger>,
-    // What lies between these keys, both not with it.
+    // The job's keys lie between these two, which do not belong to it.
     after: Option<Key>,
     below: Option<Key>,
     scan: Option<(Key, Revision)>,
@@ -54,14 +56,14 @@ pub(super) struct Job {
     recent: Arc<RecentBlocks>,
 }
 
-/// What it made.
+/// The result of a job.
 pub(super) struct Done {
-    // What is to be put in whose place.
+    // Objects, each with the one that takes its place.
     renewed: Vec<Renewed>,
     left: Vec<Trigger>,
     scanned: Scanned,
     resealed: usize,
-    // Blocks were left broken for want of allowance.
+    // Blocks were left broken because the allowance was used up.
     poor: bool,
 }
 
@@ -156,12 +158,12 @@ impl Tree {
         self.allowance >= limits::RESEAL_BYTES_MAX / 2
     }
 
-    /// Takes note that a job is lost: what it was to seal is found again.
+    /// Notes that a job was lost: a scan finds its objects again.
     pub(super) fn lost(&mut self) {
         self.scan_again();
     }
 
-    /// Takes note of what a job has left. What is to be put in whose place.
+    /// Notes what a job has left to do. Returns the objects that it sealed.
     pub(super) fn take(&mut self, mut done: Done) -> Vec<Renewed> {
         self.allowance = self.allowance.saturating_sub(done.resealed);
         self.left.append(&mut done.left);
@@ -250,7 +252,8 @@ fn is_last(event: &Event, snapshot: &Snapshot) -> bool {
     }
 }
 
-/// Whether its key changed two times before within [`limits::OFTEN_MS`]: it will again, soon.
+/// Whether the key changed two times before within [`limits::OFTEN_MS`]: then it is expected to change again
+/// soon.
 fn is_hot(event: &Event, window: &Writer<Arc<Event>>, often: Revision) -> bool {
     let Some(previous) = &event.previous else { return false };
     if previous.revision() <= often {
@@ -264,7 +267,8 @@ fn is_hot(event: &Event, window: &Writer<Arc<Event>>, often: Revision) -> bool {
 }
 
 impl Job {
-    /// Two that share it, if it is enough for two: what lies before one of its objects, and what lies from there on.
+    /// Two that share it, if it is enough for two: what lies before one of its objects, and what lies from
+    /// there on.
     fn halves(mut self) -> Vec<Job> {
         self.triggers.sort_by(|one, other| one.key.cmp(&other.key));
         // Nothing where the object is gone, or in a block: that is not to be cut.
@@ -304,7 +308,7 @@ impl Job {
         vec![Job { triggers: first, below: Some(pivot), allowance, ..self }, second]
     }
 
-    /// Seals a bounded part of what it was given.
+    /// Seals a bounded part of the job.
     pub(super) fn run(mut self) -> Done {
         let mut done = Done {
             renewed: Vec::new(),
@@ -341,7 +345,8 @@ impl Job {
         done
     }
 
-    /// Seals a run; only what is plain of it where it costs too much to seal the rest anew. Bytes that it took in.
+    /// Seals a run; only its plain objects where it costs too much to seal the others anew. Returns the bytes
+    /// that it sealed.
     fn seal(&self, run: Run, sealer: &mut Sealer, done: &mut Done) -> usize {
         let objects = run.objects;
         let rich = run.resealed == 0 || done.resealed + run.resealed <= self.allowance;

@@ -1,12 +1,13 @@
-//! What only the window still holds: objects that were replaced or deleted some seconds ago. One that was replaced is kept as
-//! what it has other than its successor; where that is not worth it, and when it was deleted, it is deflated with those that
-//! went at about the same time.
+//! Seals the objects that only the window still holds, because they were replaced or deleted some seconds
+//! ago. A replaced object is kept as its difference from its successor. Where that is not worth it, and when
+//! it was deleted, it is deflated together with others that were replaced or deleted at about the same time.
 //!
-//! An object is in the window as the `current` of its own event and as the `previous` of the one that replaced it; both
-//! get the sealed one in its place. It may be the successor in the `previous` of its own event, which follows it then.
+//! An object is in the window as the `current` of its own event and as the `previous` of the one that
+//! replaced it; both get the sealed one in its place. It may be the successor in the `previous` of its own
+//! event, which follows it then.
 //!
-//! In: the window's events, oldest first. Out: the same events with less behind them. Never: touches the state, or an event
-//! that is younger than [`limits::SEAL_MS`].
+//! In: the window's events, oldest first. Out: the same events, in less memory. Never: touches the state, or
+//! an event that is younger than [`limits::SEAL_MS`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use crate::event::Event;
 use crate::limits;
 
 pub(super) struct Replaced {
-    // The window's item to go on at.
+    // The window's next item to look at.
     next_seq: u64,
-    // Items from there on whose replaced objects are loose, oldest first, and how many bytes that is: each, all of them, and
-    // of those that are being sealed.
+    // Items from there on whose replaced objects are loose, oldest first, and how many bytes that is: each,
+    // all of them, and of those that are being sealed.
     loose: VecDeque<(u64, usize)>,
     loose_bytes: usize,
     sealing_bytes: usize,
@@ -38,9 +39,9 @@ struct One {
     // The item of the event that replaced it.
     seq: u64,
     object: Arc<Object>,
-    // What that event has in its place.
+    // The object that replaced it, in that event.
     next: Option<Arc<Object>>,
-    // How many are read through it, in events that were looked at before.
+    // How many older objects are read through it, in events that were looked at before.
     chain: u8,
 }
 
@@ -54,7 +55,7 @@ impl Replaced {
         Replaced { next_seq, loose: VecDeque::new(), loose_bytes: 0, sealing_bytes: 0 }
     }
 
-    /// Takes note of events that are appended from number `seq` on.
+    /// Notes events that are appended from number `seq` on.
     pub(super) fn note<'a>(&mut self, seq: u64, events: impl Iterator<Item = &'a Arc<Event>>) {
         for (seq, event) in (seq..).zip(events) {
             let bytes = event.previous.as_ref().map_or(0, |replaced| replaced.loose_bytes());
@@ -90,7 +91,7 @@ impl Replaced {
         self.next_seq
     }
 
-    /// What was being sealed is in place, or is lost and stays as it is.
+    /// Notes that the last batch is in place, or is lost and its objects stay as they are.
     pub(super) fn sealed(&mut self) {
         self.sealing_bytes = 0;
     }
@@ -123,7 +124,7 @@ impl Replaced {
                 && haste == Haste::None
                 && window.settled(self.next_seq, patience_ms, 1).is_empty()
             {
-                // A trickle: more may come to be sealed with it.
+                // Too little: more may come to be sealed with it.
                 return None;
             }
             self.next_seq = next_seq;
@@ -143,7 +144,8 @@ impl Replaced {
 }
 
 impl Found {
-    /// One that was in a block of the state's leaves it, so that the block can go when its other objects have.
+    /// One that was in a block of the state's leaves it, so that the block can go when its other objects
+    /// have.
     pub(super) fn seal(self, recent: Arc<RecentBlocks>) -> Batch {
         let mut sealer = Sealer::new(recent);
         let (mut sealed, mut others) = (Vec::with_capacity(self.found.len()), Vec::new());

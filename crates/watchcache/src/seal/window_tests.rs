@@ -1,4 +1,5 @@
-//! What the window alone holds: when it is sealed, how much of it is loose meanwhile, and what readers find then.
+//! What the window alone holds: when it is sealed, how much of it is loose meanwhile, and what readers find
+//! then.
 
 use std::sync::Arc;
 

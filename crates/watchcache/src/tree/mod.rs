@@ -1,8 +1,10 @@
-//! An ordered collection that is cloned in O(1): a B+ tree whose nodes are shared until one of their owners changes them.
+//! An ordered collection that is cloned in O(1): a B+ tree whose nodes are shared until one of their owners
+//! changes them.
 //!
-//! Entries carry their own keys and stand in the leaves, shoulder to shoulder, so that walking costs what walking slices
-//! costs. Inner nodes know how many entries each child has and what they weigh, so that a place is found by its number, and
-//! counted, in O(log n). A change copies the nodes on its way that somebody else holds, and no others.
+//! Entries carry their own keys and stand in the leaves, shoulder to shoulder, so that walking costs what
+//! walking slices costs. Inner nodes know how many entries each child has and what they weigh, so that a
+//! place is found by its number, and counted, in O(log n). A change copies the nodes on its way that somebody
+//! else holds, and no others.
 //!
 //! In: entries. Out: the same, by key or by place, in either direction. Never: knows what an entry is.
 
@@ -112,6 +114,11 @@ impl<E: Entry> Tree<E> {
         self.sum.len
     }
 
+    /// What all entries weigh.
+    pub(crate) fn weight(&self) -> usize {
+        self.sum.weight
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.root.is_none()
     }
@@ -182,8 +189,8 @@ impl<E: Entry> Tree<E> {
         weight + rest.iter().map(Entry::weight).sum::<usize>()
     }
 
-    /// Goes down to this side of `key`. Calls `pass` with the children that lie before it, and returns those entries of its
-    /// leaf that do.
+    /// Goes down to this side of `key`. Calls `pass` with the children that lie before it, and returns those
+    /// entries of its leaf that do.
     fn descend<'a>(&'a self, key: &E::Key, side: Side, mut pass: impl FnMut(&'a [Child<E>])) -> &'a [E] {
         let Some(mut node) = self.root.as_deref() else { return &[] };
         loop {
@@ -335,8 +342,8 @@ impl<E: Entry> Change<E> for Arc<Node<E>> {
 
 fn insert_below<E: Entry>(children: &mut Vec<Child<E>>, entry: E) -> Put<E> {
     let mut at = child_of(children, |from| entry.cmp_key(from).is_ge());
-    // What would be appended to a full leaf goes to the front of the next, if that has room: else entries that come in
-    // descending order right behind a full leaf would each get a leaf of its own.
+    // What would be appended to a full leaf goes to the front of the next, if that has room: else entries
+    // that come in descending order right behind a full leaf would each get a leaf of its own.
     if let [this, next, ..] = &mut children[at..]
         && let (Node::Leaf(entries), Node::Leaf(after)) = (&*this.node, &*next.node)
         && entries.len() == NODE_MAX
@@ -367,8 +374,8 @@ fn insert_below<E: Entry>(children: &mut Vec<Child<E>>, entry: E) -> Put<E> {
     }
 }
 
-/// Adds `item` at `at`. If there is no room, what comes last goes off: `item` alone if it was appended, so that what comes
-/// in order fills its nodes, else half.
+/// Adds `item` at `at`. If there is no room, what comes last goes off: `item` alone if it was appended, so
+/// that what comes in order fills its nodes, else half.
 fn add<T>(items: &mut Vec<T>, at: usize, item: T, appended: bool) -> Option<(Vec<T>, bool)> {
     if items.len() < NODE_MAX {
         make_room(items);

@@ -3,8 +3,10 @@
 //! In: `cargo metadata` and the sources. Out: every finding, each with the file and the rule.
 //! Never: a judgement that needs more than a line of text; the compiler and clippy have the rest.
 
+mod arrows;
 mod ceilings;
 mod codes;
+mod comments;
 mod modules;
 mod picture;
 mod tokens;
@@ -14,210 +16,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use self::arrows::{ARROWS, CODELESS, NO_DEPENDENCY, NO_WORD};
 use crate::robustness;
 use crate::run::{self, Done};
 
 /// Longest file that is still one concept.
 const LINES_MAX: usize = 600;
-
-/// Crate -> workspace crates it may depend on outside its tests. `*`: it stands above all of them.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("deflate", &[]),
-    ("apimachinery", &[]),
-    ("object", &["apimachinery", "deflate"]),
-    ("admission", &["api", "apimachinery", "object", "rt", "strategy"]),
-    ("api", &["apimachinery", "object"]),
-    ("pki", &[]),
-    ("rt", &[]),
-    ("revlog", &["rt"]),
-    ("schema", &["apimachinery"]),
-    ("printers", &["apimachinery", "schema"]),
-    ("backend", &["apimachinery", "object", "revlog"]),
-    ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd-codec", &["apimachinery", "etcd", "schema"]),
-    ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
-    ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
-    ("certificate-names", &[]),
-    ("strategy", &["apimachinery", "certificate-names", "schema"]),
-    ("catalog", &["apimachinery", "backend", "object", "printers", "rt", "schema", "watchcache"]),
-    (
-        "registry",
-        &[
-            "admission",
-            "api",
-            "apimachinery",
-            "backend",
-            "catalog",
-            "object",
-            "rt",
-            "schema",
-            "strategy",
-            "watchcache",
-        ],
-    ),
-    ("auth", &["api", "apimachinery", "certificate-names", "rt"]),
-    ("transport", &["rt"]),
-    ("documents", &["apimachinery", "catalog", "rt", "schema", "watchcache"]),
-    (
-        "endpoints",
-        &[
-            "api",
-            "apimachinery",
-            "auth",
-            "catalog",
-            "deflate",
-            "documents",
-            "object",
-            "registry",
-            "rt",
-            "schema",
-            "transport",
-        ],
-    ),
-    ("view", &["apimachinery", "object"]),
-    ("client", &["apimachinery", "object", "rt"]),
-    ("connector", &["apimachinery", "client", "rt"]),
-    (
-        "informer",
-        &[
-            "apimachinery",
-            "backend",
-            "client",
-            "connector",
-            "object",
-            "revlog",
-            "rt",
-            "schema",
-            "view",
-            "watchcache",
-        ],
-    ),
-    ("controllers", &["apimachinery", "catalog", "object", "registry", "rt"]),
-    ("forebay", &["*"]),
-    ("testing", &["*"]),
-    ("clients", &[]),
-    ("fuzz", &["rt"]),
-    ("golden", &[]),
-    ("scratch", &[]),
-    ("conformance", &["*"]),
-    ("sim", &["*"]),
-    ("contenders", &["clients"]),
-    ("hostile", &["apimachinery", "contenders"]),
-    ("bench", &["contenders", "hostile"]),
-    ("faults", &["apimachinery", "client", "clients", "connector", "informer", "object", "rt", "testing"]),
-    ("xtask", &[]),
-];
-
-/// `etcd` is not among them: gRPC, which etcd speaks, is HTTP/2.
-const BELOW_ENDPOINTS: &[&str] = &[
-    "deflate",
-    "apimachinery",
-    "object",
-    "api",
-    "schema",
-    "printers",
-    "rt",
-    "revlog",
-    "backend",
-    "embedded",
-    "watchcache",
-    "certificate-names",
-    "strategy",
-    "catalog",
-    "admission",
-    "registry",
-    "auth",
-    "controllers",
-    "documents",
-];
-const ABOVE_BACKEND: &[&str] =
-    &["watchcache", "strategy", "catalog", "admission", "registry", "controllers", "documents", "endpoints"];
-
-/// Crates of a running server above `rt`.
-const SERVING: &[&str] = &[
-    "backend",
-    "embedded",
-    "etcd",
-    "watchcache",
-    "catalog",
-    "admission",
-    "registry",
-    "auth",
-    "controllers",
-    "transport",
-    "documents",
-    "endpoints",
-    "forebay",
-];
-
-/// Crates that name no HTTP code, but for endpoints' `status.rs`: those of a server but `transport`.
-const CODELESS: &[&str] = &[
-    "deflate",
-    "apimachinery",
-    "object",
-    "api",
-    "schema",
-    "printers",
-    "rt",
-    "revlog",
-    "backend",
-    "embedded",
-    "watchcache",
-    "strategy",
-    "registry",
-    "auth",
-    "controllers",
-    "documents",
-    "endpoints",
-    "view",
-    "etcd-codec",
-    "pki",
-    "migrate",
-];
-
-/// Crates, what they may not depend on, and why.
-const NO_DEPENDENCY: &[(&[&str], &[&str], &str)] = &[
-    (
-        BELOW_ENDPOINTS,
-        &["http", "http-body", "http-body-util", "hyper", "hyper-util"],
-        "HTTP is known to endpoints and clients only",
-    ),
-    (
-        ABOVE_BACKEND,
-        &["redb", "etcd-client", "tonic"],
-        "an engine is known to its own crate and to the wiring only",
-    ),
-];
-
-/// Crates, words their code may not use, the file that may, and why.
-const NO_WORD: &[(&[&str], &[&str], &str, &str)] = &[
-    (BELOW_ENDPOINTS, &["StatusCode"], "", "HTTP statuses are chosen in endpoints only"),
-    (
-        ABOVE_BACKEND,
-        &["redb", "forebay_embedded", "forebay_etcd", "etcd_client"],
-        "",
-        "an engine is known to its own crate and to the wiring only",
-    ),
-    (
-        SERVING,
-        &["tokio::spawn", "tokio::task::spawn("],
-        "",
-        "a task starts through rt::Tasks, which names and joins it",
-    ),
-    (
-        &["watchcache", "strategy", "catalog", "admission", "registry", "controllers"],
-        &["std::fs", "tokio::fs", "File::open"],
-        "",
-        "no crate above backend names a file",
-    ),
-    (
-        &["backend", "watchcache", "catalog", "registry"],
-        &["resource_version_match", "send_initial_events", "allow_watch_bookmarks"],
-        "registry/src/plan.rs",
-        "list and watch options become a plan once, in registry/plan.rs",
-    ),
-];
 
 /// A source file, read.
 struct Source {
@@ -327,6 +131,7 @@ fn source(file: &Source) -> Vec<String> {
     if !text.trim_start().starts_with("//!") && !path.ends_with("build.rs") {
         findings.push(format!("{path}: does not open with `//!`, what it owns, in, out, never"));
     }
+    findings.extend(comments::findings(path, text));
     let (name, inside) = path.split_once('/').unwrap_or((path, ""));
     if inside.starts_with("src/") && !is_test(inside) {
         findings.extend(words(name, path, text));
@@ -361,8 +166,10 @@ const CLIENT_LISTS: &[&str] = &[
     "admission/src/",
     "registry/src/kubernetes_service/",
     "registry/src/services/",
-    "schema/src/crd/",
+    "crd/src/",
     "schema/src/strategic/",
+    "merge/src/",
+    "fieldmanager/src/",
 ];
 
 /// Searches through a list.
@@ -377,11 +184,12 @@ const SEARCHES: &[&str] = &[
     ".insert(0,",
 ];
 
-/// What allows a search, with a reason behind it: of a list that is short, or that is searched once for a whole object.
+/// What allows a search, with a reason behind it: of a list that is short, or that is searched once for a
+/// whole object.
 const SEARCH_ALLOWED: [&str; 2] = ["// Few: ", "// Once: "];
 
-/// Searches through lists in code that judges what a client sends: in a loop each costs as much as the list is long, and
-/// 120,000 scheduling gates were 13 s. Constants may be searched, and whatever says why.
+/// Searches through lists in code that judges what a client sends: in a loop each costs as much as the list
+/// is long, and 120,000 scheduling gates were 13 s. Constants may be searched, and whatever says why.
 fn searches(path: &str, text: &str) -> Vec<String> {
     if !CLIENT_LISTS.iter().any(|part| path.starts_with(part)) || path.ends_with("/linear.rs") {
         return Vec::new();
@@ -403,7 +211,8 @@ fn searches(path: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// Whether what stands before a search can be a list of a client: a name that is no constant, or a part of a list.
+/// Whether what stands before a search can be a list of a client: a name that is no constant, or a part of a
+/// list.
 fn is_list(before: &str) -> bool {
     if let Some(indexed) = before.strip_suffix(']') {
         return indexed.rsplit_once('[').is_some_and(|(_, index)| index.contains(".."));
@@ -569,8 +378,8 @@ mod tests {
     #[test]
     fn only_the_plan_reads_options() {
         let text = "//! Owns.\nlet rv = options.resource_version_match;\n";
-        assert!(findings_in("registry/src/plan.rs", text).is_empty());
-        assert_eq!(findings_in("registry/src/list.rs", text).len(), 1);
+        assert!(findings_in("reads/src/plan.rs", text).is_empty());
+        assert_eq!(findings_in("reads/src/list.rs", text).len(), 1);
         assert_eq!(findings_in("watchcache/src/watcher.rs", text).len(), 1);
     }
 

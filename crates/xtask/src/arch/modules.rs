@@ -1,7 +1,7 @@
 //! Which module of a crate uses which, and the cycles among them.
 //!
-//! In: a crate's files. Out: its [`Graph`]: a node a file, an arrow where a file names what another one defines, through re-exports.
-//! Tests are left out. Never: another crate.
+//! In: a crate's files. Out: its [`Graph`]: a node a file, an arrow where a file names what another one
+//! defines, through re-exports. Tests are left out. Never: another crate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,7 +1,8 @@
-//! The pictures in ARCHITECTURE.md: of the crates, drawn from what cargo knows, and of a write, drawn from its chain of stages.
+//! The pictures in ARCHITECTURE.md: of the crates, drawn from what cargo knows, and of a write, drawn from
+//! its chain of stages.
 //!
-//! In: `cargo metadata`, the chain's source, the document. Out: the document with both. A crate stands above all that it uses; an arrow
-//! that others already imply is left out. Never: dependencies of tests.
+//! In: `cargo metadata`, the chain's source, the document. Out: the document with both. A crate stands above
+//! all that it uses; an arrow that others already imply is left out. Never: dependencies of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,13 +61,18 @@ fn framed(document: &str, (begin, end): Frame, picture: &str) -> Result<String, 
 /// The stages in order, a line each.
 fn write_path(chain: &str) -> Result<String, String> {
     let mut stages = Vec::new();
-    let mut said = None;
+    let mut said = String::new();
     for line in chain.lines().map(str::trim) {
+        if let Some(words) = line.strip_prefix("// ") {
+            let gap = if said.is_empty() { "" } else { " " };
+            said.extend([gap, words]);
+            continue;
+        }
+        let words = std::mem::take(&mut said);
         if line.starts_with("Stage { is: ") {
-            let (name, what) = said.take().ok_or_else(|| format!("{CHAIN}: nothing is said of {line:?}"))?;
-            stages.push((name, what));
-        } else {
-            said = line.strip_prefix("// ").and_then(|line| line.split_once(": "));
+            let stage =
+                words.split_once(": ").ok_or_else(|| format!("{CHAIN}: nothing is said of {line:?}"))?;
+            stages.push((stage.0.to_owned(), stage.1.to_owned()));
         }
     }
     let width = stages.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -149,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_stages_of_a_write_are_drawn_in_order_with_what_is_said_of_them() {
-        let chain = "static CHAIN: [Stage; 2] = [\n    // read: once: whole\n    Stage { is: Is::Read },\n    // commit: durable\n    \
+        let chain = "static CHAIN: [Stage; 2] = [\n    // read: once:\n    // whole\n    Stage { is: Is::Read },\n    // commit: durable\n    \
                      Stage { is: Is::Commit },\n];";
         assert_eq!(write_path(chain).unwrap(), "read     once: whole\n   ↓\ncommit   durable\n");
         assert!(write_path("    Stage { is: Is::Read },").is_err());

@@ -1,8 +1,8 @@
-//! A Rust file as what the architecture is judged by: the modules that it opens, what it imports, the types that it defines and
-//! the paths that its code goes along.
+//! A Rust file as what the architecture is judged by: the modules that it opens, what it imports, the types
+//! that it defines and the paths that its code goes along.
 //!
-//! In: the text of a file. Out: a [`Module`], with those inside of it. Tests are left out. Never: types, macros' results; who needs
-//! those asks the compiler.
+//! In: the text of a file. Out: a [`Module`], with those inside of it. Tests are left out. Never: types,
+//! macros' results; who needs those asks the compiler.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 

@@ -1,6 +1,7 @@
 //! The forms of a LIST that clients ask for.
 //!
-//! In: a lab. Out: [`Form`]s, and the bytes that one had. Never: a body kept; it is counted as it comes.
+//! In: a lab. Out: [`ListRequest`]s, and the bytes that one had. Never: a body kept; it is counted as it
+//! comes.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -9,7 +10,7 @@ use hyper::{Method, body::Incoming};
 
 use super::JSON;
 use crate::Error;
-use crate::client::{Client, Protocol, Target};
+use crate::client::{Client, Protocol, RestConfig};
 use crate::lab::Lab;
 use crate::objects::Objects;
 use crate::pods::{self, Workload};
@@ -20,7 +21,7 @@ const PAGE: usize = 500;
 
 /// A way to ask.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct ListRequest {
     pub name: String,
     pub path: String,
     pub headers: Vec<(HeaderName, &'static str)>,
@@ -28,19 +29,19 @@ pub struct Form {
 }
 
 /// Every form but the plain one.
-pub fn forms(lab: &Lab) -> Vec<Form> {
-    let plain = Form::plain(lab, lab.protocol);
-    let of = |name: &str, path: String| Form { name: name.into(), path, ..plain.clone() };
-    let with = |name: &str, accept| Form {
+pub fn forms(lab: &Lab) -> Vec<ListRequest> {
+    let plain = ListRequest::plain(lab, lab.protocol);
+    let of = |name: &str, path: String| ListRequest { name: name.into(), path, ..plain.clone() };
+    let with = |name: &str, accept| ListRequest {
         name: name.into(),
         headers: vec![(header::ACCEPT, accept)],
         ..plain.clone()
     };
     let path = lab.objects.path();
     let mut all = vec![
-        Form::gzip(lab),
-        Form {
-            headers: Form::gzip(lab).headers,
+        ListRequest::gzip(lab),
+        ListRequest {
+            headers: ListRequest::gzip(lab).headers,
             ..of("gzip LIST of a namespace", lab.objects.path_in(&pods::namespace(3)))
         },
         of("LIST of a namespace", lab.objects.path_in(&pods::namespace(3))),
@@ -59,27 +60,27 @@ pub fn forms(lab: &Lab) -> Vec<Form> {
         let node = pods::node(7);
         all.push(of("LIST by node", format!("{path}?fieldSelector=spec.nodeName%3D{node}")));
         let filter = format!("{path}?labelSelector=tier%3Dbackend");
-        all.push(Form {
-            headers: Form::gzip(lab).headers,
+        all.push(ListRequest {
+            headers: ListRequest::gzip(lab).headers,
             ..of("gzip LIST by a label a fourth has", filter)
         });
     }
     all
 }
 
-impl Form {
-    pub fn plain(lab: &Lab, protocol: Protocol) -> Form {
+impl ListRequest {
+    pub fn plain(lab: &Lab, protocol: Protocol) -> ListRequest {
         let name = format!("identity LIST, {protocol:?}");
-        Form { name, path: lab.objects.path().into(), headers: JSON.to_vec(), protocol }
+        ListRequest { name, path: lab.objects.path().into(), headers: JSON.to_vec(), protocol }
     }
 
-    pub fn gzip(lab: &Lab) -> Form {
+    pub fn gzip(lab: &Lab) -> ListRequest {
         let mut headers = JSON.to_vec();
         headers.push((header::ACCEPT_ENCODING, "gzip"));
-        Form { name: "gzip LIST".into(), headers, ..Form::plain(lab, lab.protocol) }
+        ListRequest { name: "gzip LIST".into(), headers, ..ListRequest::plain(lab, lab.protocol) }
     }
 
-    pub async fn connect(&self, target: &Target) -> Result<Client, Error> {
+    pub async fn connect(&self, target: &RestConfig) -> Result<Client, Error> {
         Client::connect(target, self.protocol).await
     }
 

@@ -1,7 +1,7 @@
 //! Somebody who writes while others read.
 //!
-//! In: a server with the objects of a lab. Out: [`RATE`] updates a second, of objects here and there, until stopped.
-//! Never: an update that failed without a word.
+//! In: a server with the objects of a lab. Out: [`RATE`] updates a second, of objects here and there, until
+//! stopped. Never: an update that failed without a word.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::Error;
-use crate::client::{Client, Target};
+use crate::client::{Client, RestConfig};
 use crate::draw::Draw;
 use crate::lab::Lab;
 use crate::objects::Objects;
@@ -26,7 +26,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub async fn start(lab: &Lab, target: &Target) -> Result<Writer, Error> {
+    pub async fn start(lab: &Lab, target: &RestConfig) -> Result<Writer, Error> {
         let client = Client::connect(target, lab.protocol).await?;
         let (stop, stopped) = oneshot::channel();
         Ok(Writer { stop, task: tokio::spawn(write(client, lab.objects, lab.size, stopped)) })

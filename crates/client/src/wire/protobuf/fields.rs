@@ -1,7 +1,7 @@
 //! Protobuf's wire format.
 //!
-//! In: the bytes of a message, or its beginning. Out: its fields one by one. Never: what they mean; a group, which no type of
-//! Kubernetes has.
+//! In: the bytes of a message, or its beginning. Out: its fields one by one. Never: what they mean; a group,
+//! which no type of Kubernetes has.
 
 use forebay_apimachinery::varint::{self, VarintError};
 

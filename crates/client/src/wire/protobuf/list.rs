@@ -1,7 +1,8 @@
 //! A list in protobuf: its items one by one, while it comes in.
 //!
-//! In: the body in pieces: an envelope with the message of the list. Out: a [`Part`] for each item, and for what the list says of itself
-//! before and after them; a Status is another part. Never: holds more than a field of the list that is coming in, and a piece.
+//! In: the body in pieces: an envelope with the message of the list. Out: a [`Part`] for each item, and for
+//! what the list says of itself before and after them; a Status is another part. Never: holds more than a
+//! field of the list that is coming in, and a piece.
 
 use bytes::Bytes;
 
@@ -98,7 +99,8 @@ impl MessageItems {
         self.is_whole && self.ready.is_none()
     }
 
-    /// Whether it stands in the middle of something, once all parts that are whole were taken: more has to come.
+    /// Whether it stands in the middle of something, once all parts that are whole were taken: more has to
+    /// come.
     pub fn is_within_item(&self) -> bool {
         !self.is_whole && (self.skip > 0 || !self.pending.text().is_empty())
     }

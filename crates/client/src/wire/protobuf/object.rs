@@ -1,7 +1,7 @@
 //! An object as a message, and the envelope that it may come in.
 //!
-//! In: the bytes of a message of a kind, or of a `runtime.Unknown` behind its prefix. Out: [`ObjectMessage`], which knows who the object
-//! is and at which `resourceVersion`. Never: what else is in it.
+//! In: the bytes of a message of a kind, or of a `runtime.Unknown` behind its prefix. Out: [`ObjectMessage`],
+//! which knows who the object is and at which `resourceVersion`. Never: what else is in it.
 
 use bytes::Bytes;
 

@@ -1,7 +1,8 @@
-//! A watch in protobuf: frames with their length before them, each a `meta.v1.WatchEvent` with its object in an envelope.
+//! A watch in protobuf: frames with their length before them, each a `meta.v1.WatchEvent` with its object in
+//! an envelope.
 //!
-//! In: the body in pieces. Out: a [`Frame`] for each frame that is whole. Never: holds more than the frame that is coming in
-//! and a piece.
+//! In: the body in pieces. Out: a [`Frame`] for each frame that is whole. Never: holds more than the frame
+//! that is coming in and a piece.
 
 use bytes::Bytes;
 

@@ -1,8 +1,8 @@
 //! The v2 document in protobuf: `openapi.v2.Document` of google/gnostic-models.
 //!
-//! In: contents. Out: bytes for a packer. A message that stands in several pieces is merged by whoever reads it, so each
-//! path and each definition is written as a piece of its own. Never: descriptions, responses by reference, forms and
-//! headers, which our documents have none of.
+//! In: contents. Out: bytes for a packer. A message that stands in several pieces is merged by whoever reads
+//! it, so each path and each definition is written as a piece of its own. Never: descriptions, responses by
+//! reference, forms and headers, which our documents have none of.
 //!
 //! Source: gnostic-models v0.7.0 `openapiv2/OpenAPIv2.proto`. A value of any kind is text in YAML there; JSON is such.
 

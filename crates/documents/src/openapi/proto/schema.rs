@@ -1,7 +1,7 @@
 //! A schema in protobuf: `openapi.v2.Schema`.
 //!
-//! In: a definition in the words of v2. Out: its message. What the message has no field for is left out, as gnostic does;
-//! `x-` members become extensions.
+//! In: a definition in the words of v2. Out: its message. What the message has no field for is left out, as
+//! gnostic does; `x-` members become extensions.
 
 use forebay_apimachinery::json::write_sorted;
 use serde_json::{Map, Value};

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
-use super::victim::{TOKEN, Victim, WAIT};
+use crate::tests::server::{Server, TOKEN, WAIT};
 
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -100,18 +100,19 @@ pub struct Frames {
 
 impl Frames {
     /// A connection on which nothing was said.
-    pub async fn open(victim: &Victim) -> Frames {
-        Frames { stream: victim.open(b"h2").await, read: Vec::new() }
+    pub async fn open(server: &Server) -> Frames {
+        Frames { stream: server.open(b"h2").await, read: Vec::new() }
     }
 
-    /// One that has begun: the preface, and settings that have answers stand for themselves, without a table of fields.
-    pub async fn begin(victim: &Victim) -> Frames {
-        Frames::begin_with(victim, &setting(1, 0)).await
+    /// One that has begun: the preface, and settings that have answers stand for themselves, without a table
+    /// of fields.
+    pub async fn begin(server: &Server) -> Frames {
+        Frames::begin_with(server, &setting(1, 0)).await
     }
 
     /// The same with other settings.
-    pub async fn begin_with(victim: &Victim, settings: &[u8]) -> Frames {
-        let mut frames = Frames::open(victim).await;
+    pub async fn begin_with(server: &Server, settings: &[u8]) -> Frames {
+        let mut frames = Frames::open(server).await;
         let begin = [PREFACE, &frame(SETTINGS, 0, 0, settings)].concat();
         frames.send(&begin).await.expect("open");
         frames
@@ -146,7 +147,8 @@ impl Frames {
         }
     }
 
-    /// What is said until the connection is over, or a stream has ended that is at least `last`: answers, resets and GOAWAY.
+    /// What is said until the connection is over, or a stream has ended that is at least `last`: answers,
+    /// resets and GOAWAY.
     pub async fn said_until(&mut self, last: u32) -> Vec<String> {
         let mut said = Vec::new();
         while let Some(frame) = self.next().await {
@@ -169,7 +171,8 @@ impl Frames {
     }
 }
 
-/// The status of a block of fields: hyper's encoder puts it first, indexed or as a literal with the static table's name.
+/// The status of a block of fields: hyper's encoder puts it first, indexed or as a literal with the static
+/// table's name.
 fn code(block: &[u8]) -> String {
     const STATIC: [&str; 7] = ["200", "204", "206", "304", "400", "404", "500"];
     match block {

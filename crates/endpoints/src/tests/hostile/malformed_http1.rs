@@ -1,12 +1,12 @@
 //! Heads and bodies of HTTP/1.1 as RFC 9110 and 9112 do not want them, and what becomes of each.
 //!
-//! Behind each comes a good request on the same connection, after which that ends: of what is refused the connection ends,
-//! and nothing of it is ever taken for a request of its own.
+//! Behind each comes a good request on the same connection, after which that ends: of what is refused the
+//! connection ends, and nothing of it is ever taken for a request of its own.
 
-use super::victim::{KNOWN, Setup, Victim};
+use crate::tests::server::{KNOWN, Server, Setup};
 
-/// Section, what is wrong, what is sent, the codes of the answers but the last one. `{H}` is what every request has, `{P}`
-/// a POST whose body is read.
+/// Section, what is wrong, what is sent, the codes of the answers but the last one. `{H}` is what every
+/// request has, `{P}` a POST whose body is read.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
 /// It is answered, and the connection goes on.
@@ -372,7 +372,7 @@ async fn bodies_of_http1_are_held_against_the_rfcs() {
 /// Lines that would not stand in a table.
 #[tokio::test]
 async fn heads_of_http1_are_as_long_as_they_may_be() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let fields = |count: usize| "A: b\r\n".repeat(count);
     let get = |target: &str, more: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\n{more}\r\n");
     let mut wrong = Vec::new();
@@ -384,16 +384,16 @@ async fn heads_of_http1_are_as_long_as_they_may_be() {
         ("a long target", get(&format!("/version?{}", "a".repeat(60 << 10)), ""), "200"),
         ("a longer one", get(&format!("/version?{}", "a".repeat(70 << 10)), ""), "431!"),
     ] {
-        wrong.extend(differs(&victim, what, &sent, want).await);
+        wrong.extend(differs(&server, what, &sent, want).await);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 async fn check(rows: &[Row]) {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let mut wrong = Vec::new();
     for (section, what, sent, want) in rows {
-        wrong.extend(differs(&victim, &format!("RFC {section}: {what}"), sent, want).await);
+        wrong.extend(differs(&server, &format!("RFC {section}: {what}"), sent, want).await);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -401,14 +401,14 @@ async fn check(rows: &[Row]) {
 /// What is not as it should be.
 ///
 /// - `want`: the codes; with `!` the connection ends then.
-async fn differs(victim: &Victim, what: &str, sent: &str, want: &str) -> Option<String> {
+async fn differs(server: &Server, what: &str, sent: &str, want: &str) -> Option<String> {
     let own = format!("Host: x\r\n{KNOWN}");
     let post = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews HTTP/1.1\r\n{H}";
     let last = "GET /version HTTP/1.1\r\n{H}Connection: close\r\n\r\n";
     let sent = format!("{sent}{last}").replace("{P}", post).replace("{H}", &own);
     // Letters beyond ASCII stand for one byte each.
     let bytes: Vec<u8> = sent.chars().map(|letter| letter as u8).collect();
-    let got = victim.codes(&bytes).await;
+    let got = server.codes(&bytes).await;
     let want = want.strip_suffix('!').map_or_else(|| format!("{want} 200"), str::to_string);
     (got != want).then(|| format!("{what}: {got:?}, not {want:?}: {:?}", &sent[..sent.len().min(200)]))
 }

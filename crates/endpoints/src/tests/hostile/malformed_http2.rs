@@ -1,16 +1,17 @@
 //! Frames and fields of HTTP/2 as RFC 9113 does not want them, and what becomes of each.
 //!
-//! Behind each comes a good request, so that it shows whether the connection goes on. Where h2 says another error than the
-//! RFC, or takes what it might refuse, the row says so: it is harmless, as no intermediary hears of it.
+//! Behind each comes a good request, so that it shows whether the connection goes on. Where h2 says another
+//! error than the RFC, or takes what it might refuse, the row says so: it is harmless, as no intermediary
+//! hears of it.
 
 use super::frames::*;
-use super::victim::{Setup, Victim};
+use crate::tests::server::{Server, Setup};
 
 /// The request that comes last.
 const LAST: u32 = 101;
 
-/// Section, what is wrong, the frames, and what is said, but for the answer to the last request; with `!` that has none, as the
-/// connection is over.
+/// Section, what is wrong, the frames, and what is said, but for the answer to the last request; with `!`
+/// that has none, as the connection is over.
 type Row = (&'static str, &'static str, Vec<u8>, &'static str);
 
 const OPEN: u8 = END_HEADERS;
@@ -435,7 +436,7 @@ async fn fields_of_http2_are_held_against_the_rfc() {
 
 #[tokio::test]
 async fn an_http2_connection_begins_as_the_rfc_has_it() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let begin = |first: Vec<u8>| [PREFACE, &first, &get_on(LAST)].concat();
     let mut wrong = Vec::new();
     for (what, sent, want) in [
@@ -452,7 +453,7 @@ async fn an_http2_connection_begins_as_the_rfc_has_it() {
         ),
         ("as HTTP/1.1", b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), "end"),
     ] {
-        let mut frames = Frames::open(&victim).await;
+        let mut frames = Frames::open(&server).await;
         frames.send(&sent).await.expect("open");
         let said = frames.said_until(LAST).await.join(" ");
         if said != want {
@@ -463,10 +464,10 @@ async fn an_http2_connection_begins_as_the_rfc_has_it() {
 }
 
 async fn check(rows: Vec<Row>) {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let mut wrong = Vec::new();
     for (section, what, sent, want) in rows {
-        let mut frames = Frames::begin(&victim).await;
+        let mut frames = Frames::begin(&server).await;
         // What is refused half-way is not written to any more.
         let _refused = frames.send(&[sent, get_on(LAST)].concat()).await;
         let mut said = frames.said_until(LAST).await;

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::frames::*;
-use super::victim::{KNOWN, Setup, Victim, WAIT};
+use crate::tests::server::{KNOWN, Server, Setup, WAIT};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -22,15 +22,15 @@ fn anonymous(stream: u32) -> Vec<u8> {
 }
 
 /// A connection of nobody on which something was answered.
-async fn stranger(victim: &Victim) -> Frames {
-    let mut frames = Frames::begin(victim).await;
+async fn stranger(server: &Server) -> Frames {
+    let mut frames = Frames::begin(server).await;
     frames.send(&anonymous(1)).await.expect("open");
     assert_eq!(frames.said_until(1).await, ["1:200"]);
     frames
 }
 
-async fn known(victim: &Victim) -> Frames {
-    let mut frames = Frames::begin(victim).await;
+async fn known(server: &Server) -> Frames {
+    let mut frames = Frames::begin(server).await;
     frames.send(&get(1, "/version")).await.expect("open");
     assert_eq!(frames.said_until(1).await, ["1:200"]);
     frames
@@ -41,7 +41,8 @@ fn pong(ping: &Frame) -> Vec<u8> {
     frame(PING, ACK, 0, &ping.payload)
 }
 
-/// Answers PINGs until the connection is over, or for so long: when GOAWAY came, if it did, and when that was.
+/// Answers PINGs until the connection is over, or for so long: when GOAWAY came, if it did, and when that
+/// was.
 async fn only_pongs(
     frames: &mut Frames,
     longest: Duration,
@@ -65,10 +66,10 @@ async fn only_pongs(
 
 #[tokio::test]
 async fn who_only_answers_pings_is_asked_to_end_and_who_watches_is_not() {
-    let (victim, clock) = (Victim::start(Setup::default()).await, Clock::system());
+    let (server, clock) = (Server::start(Setup::default()).await, Clock::system());
     let before = clock.now();
-    let (mut idle, mut stubborn) = (known(&victim).await, known(&victim).await);
-    let mut watching = known(&victim).await;
+    let (mut idle, mut stubborn) = (known(&server).await, known(&server).await);
+    let mut watching = known(&server).await;
     watching.send(&get(3, "/api/v1/configmaps?watch=1&timeoutSeconds=3000")).await.expect("open");
     tokio::time::pause();
     let (hour, minutes) = (Duration::from_secs(3_600), Duration::from_secs(1_200));
@@ -88,14 +89,14 @@ async fn who_only_answers_pings_is_asked_to_end_and_who_watches_is_not() {
     );
     assert!(watching.0.is_empty() && watching.1 >= paused + minutes, "{watching:?}");
     tokio::time::resume();
-    assert_eq!(victim.metric("forebay_connections_ended_total{reason=\"idle\"}").await, 2.0);
+    assert_eq!(server.metric("forebay_connections_ended_total{reason=\"idle\"}").await, 2.0);
 }
 
 /// What began while it was asked to end is not lost, however long it takes.
 #[tokio::test]
 async fn a_request_that_crosses_the_goaway_is_answered_to_its_end() {
-    let victim = Victim::start(Setup::default()).await;
-    let mut late = known(&victim).await;
+    let server = Server::start(Setup::default()).await;
+    let mut late = known(&server).await;
     tokio::time::pause();
     loop {
         let frame = late.next().await.expect("open");
@@ -129,19 +130,19 @@ async fn a_request_that_crosses_the_goaway_is_answered_to_its_end() {
 #[tokio::test]
 async fn strangers_hold_every_seat_and_whoever_comes_gets_in() {
     const SEATS: usize = 6;
-    let victim = Victim::start(Setup { connections_max: SEATS, ..Setup::default() }).await;
-    let mut master = known(&victim).await;
+    let server = Server::start(Setup { connections_max: SEATS, ..Setup::default() }).await;
+    let mut master = known(&server).await;
     let mut strangers = Vec::new();
     for _ in 0..SEATS - 1 {
-        strangers.push(stranger(&victim).await);
+        strangers.push(stranger(&server).await);
     }
     // More of them, some of which do not even begin, take each other's seats.
     let mut halves = Vec::new();
     for _ in 0..SEATS {
-        strangers.push(stranger(&victim).await);
-        halves.push(victim.tcp().await);
+        strangers.push(stranger(&server).await);
+        halves.push(server.tcp().await);
     }
-    let mut somebody = known(&victim).await;
+    let mut somebody = known(&server).await;
     for (at, stranger) in strangers.iter_mut().enumerate().take(SEATS - 1) {
         while let Some(frame) = stranger.next().await {
             assert_ne!(frame.kind, HEADERS, "{at} still has its seat");
@@ -152,25 +153,25 @@ async fn strangers_hold_every_seat_and_whoever_comes_gets_in() {
         assert_eq!(known.said_until(3).await, ["3:200"]);
     }
     let series = "forebay_connections_ended_total{reason=\"gave_way\"}";
-    assert!(victim.metric(series).await >= (2 * SEATS) as f64);
-    assert_eq!(victim.metric("forebay_connections_open{client=\"known\"}").await, 3.0, "with who asks");
+    assert!(server.metric(series).await >= (2 * SEATS) as f64);
+    assert_eq!(server.metric("forebay_connections_open{client=\"known\"}").await, 3.0, "with who asks");
 }
 
 /// Heads that do not end: many short ones, and few long ones. Who is known has none that does not end.
 #[tokio::test]
 async fn strangers_with_long_heads_are_few() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let mut strangers = Vec::new();
     for at in 0..STRANGERS_WITH_MUCH_MAX + 3 {
-        let mut stream = victim.open(b"http/1.1").await;
+        let mut stream = server.open(b"http/1.1").await;
         let bytes = if at == 0 { STRANGER_BYTES / 2 } else { 2 * STRANGER_BYTES };
         let head = format!("GET /version HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(bytes));
         stream.write_all(head.as_bytes()).await.expect("open");
         stream.flush().await.expect("open");
         strangers.push(stream);
     }
-    while victim.metric("forebay_connections_ended_total{reason=\"gave_way\"}").await < 2.0 {}
-    let (long, mut frames) = ("b".repeat(2 * STRANGER_BYTES), Frames::begin(&victim).await);
+    while server.metric("forebay_connections_ended_total{reason=\"gave_way\"}").await < 2.0 {}
+    let (long, mut frames) = ("b".repeat(2 * STRANGER_BYTES), Frames::begin(&server).await);
     let all = [&fields("GET", "/version")[..], &[("a", long.as_str())]].concat();
     let block = block(&all);
     let (first, rest) = block.split_at(16 << 10);
@@ -194,21 +195,21 @@ async fn strangers_with_long_heads_are_few() {
 
 #[tokio::test]
 async fn where_everybody_is_known_who_comes_is_not_let_in() {
-    let victim = Victim::start(Setup { connections_max: 3, ..Setup::default() }).await;
+    let server = Server::start(Setup { connections_max: 3, ..Setup::default() }).await;
     let mut all = Vec::new();
     for _ in 0..3 {
-        all.push(known(&victim).await);
+        all.push(known(&server).await);
     }
-    assert!(victim.try_open(b"h2", None).await.is_err());
+    assert!(server.try_open(b"h2", None).await.is_err());
     drop(all.pop());
-    while victim.try_open(b"h2", None).await.is_err() {
+    while server.try_open(b"h2", None).await.is_err() {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
 async fn half_a_handshake_ends_in_time_and_a_long_one_at_once() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let clock = Clock::system();
     tokio::time::pause();
     // A hello of 60,000 bytes, in records that are not even sealed.
@@ -221,7 +222,7 @@ async fn half_a_handshake_ends_in_time_and_a_long_one_at_once() {
     for (bytes, want) in
         [(0, HANDSHAKE_WAIT), (100, HANDSHAKE_WAIT), (HANDSHAKE_BYTES_MAX + 100, Duration::ZERO)]
     {
-        let (began, mut tcp) = (clock.now(), victim.tcp().await);
+        let (began, mut tcp) = (clock.now(), server.tcp().await);
         tcp.write_all(&records[..bytes]).await.expect("open");
         ends(&mut tcp).await;
         let took = clock.now() - began;
@@ -237,12 +238,12 @@ async fn ends(tcp: &mut TcpStream) {
 
 #[tokio::test]
 async fn an_http1_connection_that_says_nothing_or_not_all_ends() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let clock = Clock::system();
     let whole = format!("GET /version HTTP/1.1\r\nHost: x\r\n{KNOWN}\r\n");
     for said in ["", "GET /vers", &format!("{whole}GET /vers"), &whole] {
         let before = clock.now();
-        let mut stream = victim.open(b"http/1.1").await;
+        let mut stream = server.open(b"http/1.1").await;
         stream.write_all(said.as_bytes()).await.expect("open");
         stream.flush().await.expect("open");
         tokio::time::pause();
@@ -257,11 +258,11 @@ async fn an_http1_connection_that_says_nothing_or_not_all_ends() {
 /// Small answers for which there is no room: nobody keeps them for ever, and those of strangers not at all.
 #[tokio::test]
 async fn a_client_of_http2_without_room_for_its_answers_loses_them() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     for is_known in [true, false] {
         let (clock, mut reset) = (Clock::system(), Vec::new());
         let before = clock.now();
-        let mut frames = Frames::begin_with(&victim, &[setting(1, 0), setting(4, 0)].concat()).await;
+        let mut frames = Frames::begin_with(&server, &[setting(1, 0), setting(4, 0)].concat()).await;
         let streams: Vec<u32> = (0..100).map(|at| 2 * at + 1).collect();
         for stream in &streams {
             let ask = if is_known { get(*stream, "/version") } else { anonymous(*stream) };
@@ -287,7 +288,7 @@ async fn a_client_of_http2_without_room_for_its_answers_loses_them() {
 /// It says what has to be answered and reads nothing: what waits for it is bounded, and ends.
 #[tokio::test]
 async fn who_reads_nothing_is_cut_over_either_protocol() {
-    let victim = Victim::start(Setup::default()).await;
+    let server = Server::start(Setup::default()).await;
     let request = format!("GET /version HTTP/1.1\r\nHost: x\r\n{KNOWN}\r\n");
     let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     for (protocol, begin, again) in [
@@ -295,7 +296,7 @@ async fn who_reads_nothing_is_cut_over_either_protocol() {
         (b"h2", begin.clone(), frame(PING, 0, 0, &[7; 8])),
         (b"h2", begin, frame(SETTINGS, 0, 0, &[])),
     ] {
-        let mut stream = victim.try_open(protocol, Some(4_096)).await.expect("open");
+        let mut stream = server.try_open(protocol, Some(4_096)).await.expect("open");
         stream.write_all(&begin).await.expect("open");
         tokio::time::pause();
         let (clock, again) = (Clock::system(), again.repeat(1_000));

@@ -1,7 +1,8 @@
-//! What one look at an object costs: by key, a field, as its type; where it is in plain form, and where it is at rest.
+//! What one look at an object costs: by key, a field, as its type; where it is in plain form, and where it is
+//! at rest.
 //!
-//! In: an informer that has both kinds. Out: CPU of each, as JSON. Owner: the thread that calls, whose CPU alone is counted. Never: a
-//! look that the compiler could leave out.
+//! In: an informer that has both kinds. Out: CPU of each, as JSON. Owner: the thread that calls, whose CPU
+//! alone is counted. Never: a look that the compiler could leave out.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -19,7 +20,8 @@ const LOOKS: usize = 2_000;
 /// Times that each of them is done by key, which takes too short to be measured a few times.
 const ROUNDS: usize = 100;
 
-/// Microseconds of CPU of each, by name, of what is plain (`hot`) and of what is at rest; null where nothing is of that kind.
+/// Microseconds of CPU of each, by name, of what is plain (`hot`) and of what is at rest; null where nothing
+/// is of that kind.
 pub fn of(pods: &Informer<Pod>) -> Result<Value, Failed> {
     let all: Vec<Handle<Pod>> = pods.view()?.iter().collect();
     let is_hot = |pod: &Handle<Pod>| matches!(pod.body(), Ok(Text::Held(_)));

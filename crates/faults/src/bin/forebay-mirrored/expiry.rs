@@ -1,4 +1,5 @@
-//! A client before which history goes: its streams end, and the watch that would go on is refused once with 410.
+//! A client before which history goes: its streams end, and the watch that would go on is refused once with
+//! 410.
 //!
 //! In: a client. Out: another one, which asks the first. Never: refuses a request for a state.
 

@@ -1,6 +1,8 @@
-//! kube-rs: `watcher` with its default backoff into a `reflector` store, and its own way to tell several handlers.
+//! kube-rs: `watcher` with its default backoff into a `reflector` store, and its own way to tell several
+//! handlers.
 //!
-//! In: a configuration, how it lists. Out: what `main.rs` says. Never: a brake, or an option that is not its default.
+//! In: a configuration, how it lists. Out: what `main.rs` says. Never: a brake, or an option that is not its
+//! default.
 
 use std::sync::Arc;
 

@@ -1,8 +1,10 @@
-//! Informers of a server, as a program of its own whose memory, time and connections can be read from outside.
+//! Informers of a server, as a program of its own whose memory, time and connections can be read from
+//! outside.
 //!
-//! In: the client's name, an administrator's kubeconfig, then orders on standard input, a line each. Out: a line with the number of
-//! objects once there is a whole state, then a line of JSON for each order, until the input ends. The program in `go/mirrored` does the
-//! same with client-go. Never: asks anything of the server that the informers do not ask.
+//! In: the client's name, an administrator's kubeconfig, then orders on standard input, a line each. Out: a
+//! line with the number of objects once there is a whole state, then a line of JSON for each order, until the
+//! input ends. The program in `go/mirrored` does the same with client-go. Never: asks anything of the server
+//! that the informers do not ask.
 
 mod costs;
 mod expiry;
@@ -31,9 +33,13 @@ struct Args {
     /// Handlers that are told what happens to the pods; each counts.
     #[arg(long, default_value_t = 0)]
     handlers: usize,
-    /// Instead of the pods: so many informers of ConfigMaps, each with a selector of its own. Their number is told.
+    /// Instead of the pods: so many informers of ConfigMaps, each with a selector of its own. Their number is
+    /// told.
     #[arg(long)]
     informers: Option<usize>,
+    /// What is held above so many bytes is in a file, in the directory for temporary ones. Ours only.
+    #[arg(long)]
+    max_bytes: Option<usize>,
     /// Where the state is kept for the next start. Ours only.
     #[arg(long)]
     state: Option<PathBuf>,

@@ -1,13 +1,14 @@
 //! Ours: `forebay-informer` over connections of `forebay-connector`, as its documentation has it.
 //!
-//! In: a configuration. Out: what `main.rs` says; it knows all orders. Never: an option that is not its default, but where the state is
-//! kept and in what encoding objects are asked for.
+//! In: a configuration. Out: what `main.rs` says; it knows all orders. Never: an option that is not its
+//! default, but where the state is kept, in what encoding objects are asked for, and above how much they are
+//! in a file.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_connector::Connected;
-use forebay_informer::{Encoding, Factory, Handling, Informer, Notice, Options, Watched};
+use forebay_informer::{AtLimit, Encoding, Factory, Handling, Informer, Notice, Options, Watched};
 use forebay_rt::Clock;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use serde_json::{Value, json};
@@ -24,10 +25,12 @@ const AFTER_A_LIST: Duration = Duration::from_secs(2);
 
 pub async fn run(config: kube::Config, args: &Args, encoding: Encoding) -> Result<(), Failed> {
     let Connected { client, pool } =
-        forebay_connector::connect(config, forebay_connector::Options::default())?;
+        forebay_connector::connect(config, forebay_connector::PoolOptions::default())?;
     let expiry = Expiry::default();
     let client = if args.may_expire { expiry.before(client) } else { client };
-    let options = Options { state_dir: args.state.clone(), encoding, ..Options::default() };
+    let spill = || AtLimit::Spill { dir: std::env::temp_dir(), max_bytes: u64::MAX };
+    let max_bytes = args.max_bytes.map(|held| (held, spill()));
+    let options = Options { state_dir: args.state.clone(), encoding, max_bytes, ..Options::default() };
     let factory = Factory::new(Connected { client, pool }, options);
     let Some(count) = args.informers else {
         let mirrored = Mirrored::begin(&factory, args, expiry).await?;

@@ -1,6 +1,7 @@
 //! A small API server: one list, and watches that tell what a test has them tell.
 //!
-//! In: requests, events. Out: a configuration to reach it by. It ends with its runtime. Never: a Kubernetes of its own.
+//! In: requests, events. Out: a configuration to reach it by. It ends with its runtime. Never: a Kubernetes
+//! of its own.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -21,10 +22,10 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc};
 use tokio_rustls::TlsAcceptor;
 
-use crate::proxy::asked::{Asked, Kind};
+use crate::proxy::asked::{RequestInfo, RequestKind};
 use crate::proxy::certificates;
-use crate::proxy::frames::Form;
-use crate::proxy::service::Answer;
+use crate::proxy::frames::Serialization;
+use crate::proxy::service::AnswerBody;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::watches::Broken;
 
@@ -51,7 +52,7 @@ impl Server {
                     let Ok(stream) = tls.accept(tcp).await else { return };
                     let service = service_fn(move |request| {
                         let answer = answered(&request, &told);
-                        async move { Ok::<Answer, Infallible>(answer) }
+                        async move { Ok::<_, Infallible>(answer) }
                     });
                     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
                 });
@@ -71,15 +72,15 @@ impl Server {
     }
 }
 
-fn answered(request: &Request<Incoming>, events: &broadcast::Sender<&'static str>) -> Answer {
+fn answered(request: &Request<Incoming>, events: &broadcast::Sender<&'static str>) -> Response<AnswerBody> {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let form = Form::of(accept);
-    let (content_type, body) = match Asked::of(request.method(), request.uri()).kind {
-        Kind::Watch | Kind::WatchList => {
-            let watch = Watch::start(form, events.subscribe());
-            let content_type = match form {
-                Form::Json => "application/json;stream=watch",
-                Form::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+    let serialization = Serialization::of(accept);
+    let (content_type, body) = match RequestInfo::of(request.method(), request.uri()).kind {
+        RequestKind::Watch | RequestKind::WatchList => {
+            let watch = Watch::start(serialization, events.subscribe());
+            let content_type = match serialization {
+                Serialization::Json => "application/json;stream=watch",
+                Serialization::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             };
             (content_type, watch.boxed_unsync())
         }
@@ -96,14 +97,14 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(form: Form, mut events: broadcast::Receiver<&'static str>) -> Watch {
+    fn start(serialization: Serialization, mut events: broadcast::Receiver<&'static str>) -> Watch {
         let (to, frames) = mpsc::channel(BEHIND_MAX);
         tokio::spawn(async move {
             for first in ["FIRST", "BOOKMARK"] {
-                let _ = to.send(frame(form, first)).await;
+                let _ = to.send(frame(serialization, first)).await;
             }
             while let Ok(event) = events.recv().await {
-                if to.send(frame(form, event)).await.is_err() {
+                if to.send(frame(serialization, event)).await.is_err() {
                     return;
                 }
             }
@@ -124,10 +125,10 @@ impl Body for Watch {
     }
 }
 
-fn frame(form: Form, event: &str) -> Bytes {
-    match form {
-        Form::Json => format!("{{\"type\":\"{event}\",\"object\":{{}}}}\n").into(),
-        Form::Protobuf => {
+fn frame(serialization: Serialization, event: &str) -> Bytes {
+    match serialization {
+        Serialization::Json => format!("{{\"type\":\"{event}\",\"object\":{{}}}}\n").into(),
+        Serialization::Protobuf => {
             let event = [&[0x0a, event.len() as u8], event.as_bytes()].concat();
             [&(event.len() as u32).to_be_bytes(), &event[..]].concat().into()
         }

@@ -1,4 +1,5 @@
-//! A default of half a megabyte for each item of a list of two thousand that are empty: a gigabyte out of six kilobytes.
+//! A default of half a megabyte for each item of a list of two thousand that are empty: a gigabyte out of six
+//! kilobytes.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! A list that is a map by its items' keys, and a set, of a hundred thousand: each is compared with the others.
+//! A list that is a map by its items' keys, and a set, of a hundred thousand: each is compared with the
+//! others.
 
 use crate::prelude::*;
 

@@ -1,8 +1,10 @@
 //! Rows on definitions, and objects of what they define.
 
 mod any_of;
+mod costly_rules;
 mod deep;
 mod deep_objects;
+mod deep_rules;
 mod default_in_a_list;
 mod enums;
 mod list_keys;
@@ -15,6 +17,8 @@ mod printer_paths;
 mod pruning;
 mod references;
 mod rules;
+mod rules_that_make_texts;
+mod rules_that_multiply;
 mod selectable_fields;
 mod short_names;
 mod storm;
@@ -25,8 +29,10 @@ use crate::row::Rows;
 
 pub(super) const ROWS: Rows = rows![
     any_of,
+    costly_rules,
     deep,
     deep_objects,
+    deep_rules,
     default_in_a_list,
     enums,
     list_keys,
@@ -39,6 +45,8 @@ pub(super) const ROWS: Rows = rows![
     pruning,
     references,
     rules,
+    rules_that_make_texts,
+    rules_that_multiply,
     selectable_fields,
     short_names,
     storm,

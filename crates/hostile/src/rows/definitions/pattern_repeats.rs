@@ -1,4 +1,5 @@
-//! Repetitions of repetitions, of classes as large as Unicode: what they become does not show in their length.
+//! Repetitions of repetitions, of classes as large as Unicode: what they become does not show in their
+//! length.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! An object of hundreds of thousands of fields that its schema does not know, in lists and in places that keep what they do not know.
+//! An object of hundreds of thousands of fields that its schema does not know, in lists and in places that
+//! keep what they do not know.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Definitions, one after the other, each with patterns that are large once they are compiled: what one may hold, many hold.
+//! Definitions, one after the other, each with patterns that are large once they are compiled: what one may
+//! hold, many hold.
 
 use crate::prelude::*;
 

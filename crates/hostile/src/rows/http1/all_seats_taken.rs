@@ -1,4 +1,5 @@
-//! More connections of nobody than the memory limit has seats for: they are held to those, and somebody known is let in still.
+//! More connections of nobody than the memory limit has seats for: they are held to those, and somebody known
+//! is let in still.
 
 use crate::prelude::*;
 

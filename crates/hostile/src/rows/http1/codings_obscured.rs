@@ -1,4 +1,5 @@
-//! Transfer codings that are nearly `chunked`: who takes them for it, and who does not, read different requests.
+//! Transfer codings that are nearly `chunked`: who takes them for it, and who does not, read different
+//! requests.
 
 use crate::prelude::*;
 

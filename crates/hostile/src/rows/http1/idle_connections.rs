@@ -1,4 +1,5 @@
-//! Two thousand connections of nobody that say nothing once their handshakes are over, and somebody known who comes after them.
+//! Two thousand connections of nobody that say nothing once their handshakes are over, and somebody known who
+//! comes after them.
 
 use crate::prelude::*;
 

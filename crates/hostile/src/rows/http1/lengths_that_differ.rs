@@ -1,4 +1,5 @@
-//! Lengths that are two, negative, signed, lists, hexadecimal, or beyond 2^64: one that is guessed lets a request hide in another.
+//! Lengths that are two, negative, signed, lists, hexadecimal, or beyond 2^64: one that is guessed lets a
+//! request hide in another.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Heads that are malformed: folded lines, bare line ends, NULs, blanks before the colon, two hosts, none, and no HTTP.
+//! Heads that are malformed: folded lines, bare line ends, NULs, blanks before the colon, two hosts, none,
+//! and no HTTP.
 
 use crate::prelude::*;
 

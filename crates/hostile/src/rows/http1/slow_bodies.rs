@@ -1,4 +1,5 @@
-//! Two hundred POSTs whose bodies never come: as many as there are seats for writes. The bystander's own writes go on.
+//! Two hundred POSTs whose bodies never come: as many as there are seats for writes. The bystander's own
+//! writes go on.
 
 use crate::prelude::*;
 

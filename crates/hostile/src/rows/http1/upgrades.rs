@@ -1,4 +1,5 @@
-//! Upgrades to what is not served, with a request hidden behind each: a connection that is taken for upgraded runs it unseen.
+//! Upgrades to what is not served, with a request hidden behind each: a connection that is taken for upgraded
+//! runs it unseen.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Requests whose bodies never come, as many as one connection may carry: more than there are seats for writes.
+//! Requests whose bodies never come, as many as one connection may carry: more than there are seats for
+//! writes.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! A head of eighty megabytes, in frames that go on and on: who reads on past the limit, to keep the table right, reads for ever.
+//! A head of eighty megabytes, in frames that go on and on: who reads on past the limit, to keep the table
+//! right, reads for ever.
 
 use crate::prelude::*;
 

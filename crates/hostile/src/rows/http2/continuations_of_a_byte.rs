@@ -1,4 +1,5 @@
-//! One long text in Huffman's code that comes a byte a frame: who begins it anew with each has quadratic work.
+//! One long text in Huffman's code that comes a byte a frame: who begins it anew with each has quadratic
+//! work.
 
 use crate::prelude::*;
 

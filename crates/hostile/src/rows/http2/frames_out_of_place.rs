@@ -1,4 +1,5 @@
-//! Frames on streams that are idle, over, the server's own or none, and others without what has to come before them.
+//! Frames on streams that are idle, over, the server's own or none, and others without what has to come
+//! before them.
 
 use crate::prelude::*;
 

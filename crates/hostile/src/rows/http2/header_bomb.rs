@@ -1,4 +1,5 @@
-//! A header of four kilobytes put into the table, and named ten thousand times by one byte each: 64 MB out of 20 KB.
+//! A header of four kilobytes put into the table, and named ten thousand times by one byte each: 64 MB out of
+//! 20 KB.
 
 use crate::prelude::*;
 

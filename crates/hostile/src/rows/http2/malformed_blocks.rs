@@ -1,5 +1,5 @@
-//! Header blocks with an index of 0, an index beyond the table, numbers without an end, texts that are cut off, wrong Huffman codes,
-//! and tables larger than allowed.
+//! Header blocks with an index of 0, an index beyond the table, numbers without an end, texts that are cut
+//! off, wrong Huffman codes, and tables larger than allowed.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Names in capitals, pseudo-headers twice, unknown, missing and behind others, and headers of a connection: all must be refused.
+//! Names in capitals, pseudo-headers twice, unknown, missing and behind others, and headers of a connection:
+//! all must be refused.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Something else than a preface: HTTP/1.1, which may be answered all the same, noise, and a preface without settings.
+//! Something else than a preface: HTTP/1.1, which may be answered all the same, noise, and a preface without
+//! settings.
 
 use crate::prelude::*;
 

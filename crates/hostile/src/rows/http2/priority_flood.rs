@@ -1,4 +1,5 @@
-//! Priorities that rearrange a tree of streams, hundreds of thousands of times, for streams that there are none of.
+//! Priorities that rearrange a tree of streams, hundreds of thousands of times, for streams that there are
+//! none of.
 
 use crate::prelude::*;
 

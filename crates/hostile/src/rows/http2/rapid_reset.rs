@@ -1,4 +1,5 @@
-//! A hundred thousand requests, each taken back as soon as it is sent: no limit on streams that are open counts them.
+//! A hundred thousand requests, each taken back as soon as it is sent: no limit on streams that are open
+//! counts them.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Requests that the server itself has to take back, as their windows are wrong: it counts them as over while they are worked on.
+//! Requests that the server itself has to take back, as their windows are wrong: it counts them as over while
+//! they are worked on.
 
 use crate::prelude::*;
 

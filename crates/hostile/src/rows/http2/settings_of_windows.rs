@@ -1,4 +1,5 @@
-//! Settings that change the windows of all streams, of which there are many: each change is work on each stream.
+//! Settings that change the windows of all streams, of which there are many: each change is work on each
+//! stream.
 
 use crate::prelude::*;
 

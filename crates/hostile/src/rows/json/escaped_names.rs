@@ -1,4 +1,5 @@
-//! Members whose names are escapes, in letters of either case: who looks names up by folding them does it for each.
+//! Members whose names are escapes, in letters of either case: who looks names up by folding them does it for
+//! each.
 
 use crate::prelude::*;
 

@@ -3,6 +3,8 @@
 mod affinity;
 mod certificate_usages;
 mod config_map_keys;
+mod deep_field_sets;
+mod device_selectors;
 mod endpoint_addresses;
 mod event_of_three_mib;
 mod field_path;
@@ -12,6 +14,7 @@ mod init_containers;
 mod labels;
 mod long_names;
 mod managed_fields;
+mod managers_of_an_update;
 mod mounts;
 mod owners;
 mod quantities;
@@ -30,6 +33,8 @@ pub(super) const ROWS: Rows = rows![
     affinity,
     certificate_usages,
     config_map_keys,
+    deep_field_sets,
+    device_selectors,
     endpoint_addresses,
     event_of_three_mib,
     field_path,
@@ -39,6 +44,7 @@ pub(super) const ROWS: Rows = rows![
     labels,
     long_names,
     managed_fields,
+    managers_of_an_update,
     mounts,
     owners,
     quantities,

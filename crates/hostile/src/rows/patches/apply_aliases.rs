@@ -9,7 +9,7 @@ pub(super) const ROW: Row = Row {
     size: Sizes { full: 10, ten: 10 },
     prepare: Some(prepare),
     act: Act::Request(request),
-    law: Law::says(&[400, 413, 415, 422, 429]),
+    law: Law::says(APPLY_REFUSED),
     ..Row::BASE
 };
 
@@ -24,9 +24,5 @@ fn request(size: usize) -> Request {
         format!("l{level}: &l{level} [{}]\n", joined(10, ", ", |_| item.clone()))
     });
     let path = format!("{CONFIG_MAPS}/patches-apply-aliases?fieldManager=m");
-    Request::patch(
-        path,
-        "application/apply-patch+yaml",
-        format!("apiVersion: [1]\nkind: ConfigMap\n{levels}"),
-    )
+    Request::patch(path, APPLY_PATCH, format!("apiVersion: [1]\nkind: ConfigMap\n{levels}"))
 }

@@ -1,4 +1,5 @@
-//! Copies of a tree of small objects within the limit for copies, and then an operation that fails: the error shows the patch.
+//! Copies of a tree of small objects within the limit for copies, and then an operation that fails: the error
+//! shows the patch.
 
 use crate::prelude::*;
 

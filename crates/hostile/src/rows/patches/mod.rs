@@ -1,6 +1,10 @@
 //! Rows on patches of every type.
 
 mod apply_aliases;
+mod apply_deep;
+mod apply_key_of_a_list;
+mod apply_keyed_lists;
+mod apply_wide;
 mod array_indices;
 mod copy_doubling;
 mod copy_large;
@@ -22,6 +26,10 @@ use crate::row::Rows;
 
 pub(super) const ROWS: Rows = rows![
     apply_aliases,
+    apply_deep,
+    apply_key_of_a_list,
+    apply_keyed_lists,
+    apply_wide,
     array_indices,
     copy_doubling,
     copy_large,

@@ -1,4 +1,5 @@
-//! Continue tokens that no server has given out: of other resources, of times before there was one, and of none.
+//! Continue tokens that no server has given out: of other resources, of times before there was one, and of
+//! none.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Ten thousand clients that all have another name of a kilobyte, and ask for resources that there are none of.
+//! Ten thousand clients that all have another name of a kilobyte, and ask for resources that there are none
+//! of.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! A client's certificate, and a hundred more that look like it: who tries to find a way through them tries many.
+//! A client's certificate, and a hundred more that look like it: who tries to find a way through them tries
+//! many.
 
 use crate::prelude::*;
 

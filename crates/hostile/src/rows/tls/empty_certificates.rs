@@ -1,4 +1,5 @@
-//! A client's certificate, followed by thousands that are empty: five bytes each on the way, and more where they are kept.
+//! A client's certificate, followed by thousands that are empty: five bytes each on the way, and more where
+//! they are kept.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Ten thousand tokens that look right, each another one: who remembers those that are not has much to remember.
+//! Ten thousand tokens that look right, each another one: who remembers those that are not has much to
+//! remember.
 
 use crate::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Anchors in turn, each a list of the one before: an alias is one level deep where it stands, and what it stands for is as deep
-//! as all that came before.
+//! Anchors in turn, each a list of the one before: an alias is one level deep where it stands, and what it
+//! stands for is as deep as all that came before.
 
 use crate::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Within open lists every word may yet turn out to be a key, and go-yaml looked at all of those at every word.
+//! Within open lists every word may yet turn out to be a key, and go-yaml looked at all of those at every
+//! word.
 
 use crate::prelude::*;
 

@@ -1,7 +1,9 @@
-//! Writes values as kube-apiserver's JSON: members in Go struct order, map keys sorted, Go's omitempty and omitzero.
+//! Writes values as kube-apiserver's JSON: members in Go struct order, map keys sorted, Go's omitempty and
+//! omitzero.
 //!
 //! In: values that [`super::normalize`] made canonical. Out: bytes appended to a buffer, and for stored
-//! objects the [`Slot`] where their resourceVersion goes. Never: changes to the value; on error the buffer is as before.
+//! objects the [`Slot`] where their resourceVersion goes. Never: changes to the value; on error the buffer is
+//! as before.
 
 use std::sync::OnceLock;
 
@@ -18,11 +20,27 @@ pub type Slot = usize;
 /// `metadata.resourceVersion`, from its first member to its closing brace.
 ///
 /// # Errors
-/// [`EncodeError::NoSlot`] if no member of metadata comes after resourceVersion (creationTimestamp or uid always
-/// does in a stored object); [`EncodeError::Mismatch`] if the value is not canonical.
+/// [`EncodeError::NoSlot`] if no member of metadata comes after resourceVersion (creationTimestamp or uid
+/// always does in a stored object); [`EncodeError::Mismatch`] if the value is not canonical.
 pub fn encode(ty: TypeId, value: &Value, out: &mut Vec<u8>) -> Result<Slot, EncodeError> {
+    encode_new(ty, value, None, out)
+}
+
+/// The same of a new object.
+///
+/// - `fields`: the `fieldsV1` of its first entry of `managedFields`, as JSON, in the place of what the value
+///   has there.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_new(
+    ty: TypeId,
+    value: &Value,
+    fields: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<Slot, EncodeError> {
     let start = out.len();
-    let mut writer = Writer::new(start, out);
+    let mut writer = Writer { fields, ..Writer::new(start, out) };
     let result = match value {
         Value::Object(map) => writer.object(ty, map, Part::Stored, 0),
         _ => Err(EncodeError::NotAnObject),
@@ -67,6 +85,16 @@ pub fn encode_sorted(value: &Value, out: &mut Vec<u8>) -> Result<Slot, EncodeErr
 pub fn write_any(value: &Value, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let start = out.len();
     let result = any(value, out, 0);
+    finish(result, start, out)
+}
+
+/// Writes a set of fields: what `fieldsV1` says.
+///
+/// # Errors
+/// [`EncodeError::TooDeep`].
+pub fn write_fields(value: &Value, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let start = out.len();
+    let result = fields(value, out, 0);
     finish(result, start, out)
 }
 
@@ -127,6 +155,24 @@ fn any(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), EncodeError
     Ok(())
 }
 
+/// Go keeps the text of a set, whose members are in an order of their own.
+fn fields(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), EncodeError> {
+    let Value::Object(level) = value else { return any(value, out, depth) };
+    if depth > DEPTH_MAX {
+        return Err(EncodeError::TooDeep);
+    }
+    out.push(b'{');
+    let mut first = true;
+    for (key, value) in forebay_merge::in_order(level) {
+        comma(&mut first, out);
+        write_string(key, out);
+        out.push(b':');
+        fields(value, out, depth + 1)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
 fn sorted_object(
     map: &Map<String, Value>,
     out: &mut Vec<u8>,
@@ -178,12 +224,21 @@ struct Writer<'v, 'o> {
     out: &'o mut Vec<u8>,
     start: usize,
     slot: Option<Slot>,
+    /// What is written in the place of the first field set: the object's own, as its metadata comes first.
+    fields: Option<&'v [u8]>,
     found: Vec<Option<&'v Value>>, // one stretch per open struct: its members' values in Go order
 }
 
 impl<'v, 'o> Writer<'v, 'o> {
     fn new(start: usize, out: &'o mut Vec<u8>) -> Self {
-        Self { table: super::super::table(), out, start, slot: None, found: Vec::with_capacity(128) }
+        Self {
+            table: super::super::table(),
+            out,
+            start,
+            slot: None,
+            fields: None,
+            found: Vec::with_capacity(128),
+        }
     }
 
     /// Writes a struct's members and the closing brace, and the opening one unless the object is stored.
@@ -238,8 +293,8 @@ impl<'v, 'o> Writer<'v, 'o> {
         Ok(())
     }
 
-    /// Puts the values of a struct's members on the stack in Go order; returns where they start. Keys that the
-    /// struct does not have are passed over.
+    /// Puts the values of a struct's members on the stack in Go order; returns where they start. Keys that
+    /// the struct does not have are passed over.
     fn find(&mut self, ty: TypeId, map: &'v Map<String, Value>) -> usize {
         let base = self.found.len();
         self.found.resize(base + self.table.member_indexes(ty).len(), None);
@@ -277,7 +332,11 @@ impl<'v, 'o> Writer<'v, 'o> {
                 write_int(number.as_i64().ok_or(EncodeError::Mismatch { field })?, self.out);
             }
             (TypeKind::Double, Value::Number(number)) => write_number(number, self.out),
-            (TypeKind::Any | TypeKind::RawExtension | TypeKind::FieldsV1 | TypeKind::Json, value) => {
+            (TypeKind::FieldsV1, value) => match self.fields.take() {
+                Some(fields) => self.out.extend_from_slice(fields),
+                None => return fields(value, self.out, depth),
+            },
+            (TypeKind::Any | TypeKind::RawExtension | TypeKind::Json, value) => {
                 return any(value, self.out, depth);
             }
             (
@@ -361,7 +420,7 @@ fn empty_map() -> &'static Map<String, Value> {
 }
 
 /// Go's omitempty and omitzero. A pointer is only left out when it is absent.
-fn is_written(table: &Table, field: &Field, value: Option<&Value>) -> bool {
+pub(in super::super) fn is_written(table: &Table, field: &Field, value: Option<&Value>) -> bool {
     let Some(value) = value else { return !field.flags.omitted_when_absent() };
     if field.flags.pointer() || !field.flags.omit_empty() {
         return true;

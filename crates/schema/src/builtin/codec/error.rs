@@ -9,7 +9,7 @@ use super::text::go_quote;
 
 /// The value cannot be decoded into the type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub enum UnmarshalError {
     /// JSON of one kind where the type has another.
     #[error("json: cannot unmarshal {value} into Go {place} of type {ty}")]
     Type {

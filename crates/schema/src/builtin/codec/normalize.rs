@@ -1,7 +1,7 @@
 //! Checks an incoming JSON value as Go's decoder into the typed struct would, and makes it canonical.
 //!
-//! In: a value as a client sent it. Out: the same value with `null`s and unknown fields gone, and quantities, times
-//! and base64 in canonical form; the unknown fields by path. Never: defaults, validation of contents.
+//! In: a value as a client sent it. Out: the same value with `null`s and unknown fields gone, and quantities,
+//! times and base64 in canonical form; the unknown fields by path. Never: defaults, validation of contents.
 //!
 //! Members are visited in the order of the value's map, not of the document, so of several mistakes another
 //! one may be named first than kube-apiserver would.
@@ -11,11 +11,12 @@ use std::borrow::Cow;
 use forebay_apimachinery::quantity::{self, Precision, QuantityError};
 use serde_json::{Map, Value};
 
-use super::super::table::{Table, TypeId, TypeKind};
+use super::super::empty_lists::is_told_empty;
+use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::base64;
 use super::text::write_float;
 use super::time::{canonical_micro_time, canonical_time};
-use super::{DEPTH_MAX, DecodeError, FieldProblem, PROBLEMS_MAX};
+use super::{DEPTH_MAX, FieldProblem, PROBLEMS_MAX, UnmarshalError};
 
 /// Makes `value` canonical for the type and returns the fields that the type does not have.
 ///
@@ -28,10 +29,24 @@ use super::{DEPTH_MAX, DecodeError, FieldProblem, PROBLEMS_MAX};
 /// Cost: one walk; allocates only for what changes.
 ///
 /// # Errors
-/// [`DecodeError`] for the first value that Go could not decode.
-pub fn normalize(ty: TypeId, value: &mut Value) -> Result<Vec<FieldProblem>, DecodeError> {
+/// [`UnmarshalError`] for the first value that Go could not decode.
+pub fn normalize(ty: TypeId, value: &mut Value) -> Result<Vec<FieldProblem>, UnmarshalError> {
+    walk(ty, value, Empty::Dropped)
+}
+
+/// As [`normalize`], but for empty lists and maps of which it matters that they are there: they are until the
+/// object is stored.
+///
+/// # Errors
+/// As [`normalize`].
+pub fn normalize_as_sent(ty: TypeId, value: &mut Value) -> Result<Vec<FieldProblem>, UnmarshalError> {
+    walk(ty, value, Empty::KeptIfTold)
+}
+
+fn walk(ty: TypeId, value: &mut Value, empty: Empty) -> Result<Vec<FieldProblem>, UnmarshalError> {
     let table = super::super::table();
-    let mut walk = Walk { table, keep_empty: table.stored_as_json(ty), problems: Vec::new(), saved: None };
+    let empty = if table.stored_as_json(ty) { Empty::Kept } else { empty };
+    let mut walk = Walk { table, empty, problems: Vec::new(), saved: None };
     if value.is_null() {
         *value = table.zero(ty, false);
         return Ok(Vec::new());
@@ -43,11 +58,19 @@ pub fn normalize(ty: TypeId, value: &mut Value) -> Result<Vec<FieldProblem>, Dec
 
 struct Walk<'t> {
     table: &'t Table,
-    keep_empty: bool,
+    empty: Empty,
     problems: Vec<FieldProblem>,
-    /// Go goes on after a value of the wrong type and reports the first one, unless a type that decodes itself
-    /// (a quantity, a time) fails later: that ends decoding. So an `Err` in this file is the latter.
-    saved: Option<DecodeError>,
+    /// Go goes on after a value of the wrong type and reports the first one, unless a type that decodes
+    /// itself (a quantity, a time) fails later: that ends decoding. So an `Err` in this file is the latter.
+    saved: Option<UnmarshalError>,
+}
+
+/// What becomes of an empty list or map.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    Kept,
+    KeptIfTold,
+    Dropped,
 }
 
 /// Whether a struct's member stays.
@@ -86,9 +109,9 @@ impl Walk<'_> {
         value: &mut Value,
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<Fate, DecodeError> {
+    ) -> Result<Fate, UnmarshalError> {
         if depth > DEPTH_MAX {
-            return Err(DecodeError::TooDeep);
+            return Err(UnmarshalError::TooDeep);
         }
         let fits = match (self.table.ty(ty).kind, &mut *value) {
             (TypeKind::Struct, Value::Object(map)) => return self.object(ty, map, at, depth),
@@ -102,7 +125,7 @@ impl Walk<'_> {
                 match base64::canonical(text) {
                     Ok(Cow::Borrowed(_)) => {}
                     Ok(Cow::Owned(canonical)) => *text = canonical,
-                    Err(offset) => self.save(DecodeError::Base64(offset)),
+                    Err(offset) => self.save(UnmarshalError::Base64(offset)),
                 }
                 true
             }
@@ -143,7 +166,7 @@ impl Walk<'_> {
         map: &mut Map<String, Value>,
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<Fate, DecodeError> {
+    ) -> Result<Fate, UnmarshalError> {
         let table = self.table;
         let members = table.member_indexes(ty);
         let mut near = 0;
@@ -153,7 +176,10 @@ impl Walk<'_> {
                 Some(position) if !value.is_null() => {
                     let field = table.field_at(members[position]);
                     let path = Path { parent: Some(at), step: Step::Field { owner: ty, name: field.name } };
-                    self.value(field.ty, value, &path, depth + 1)?
+                    match self.value(field.ty, value, &path, depth + 1)? {
+                        Fate::Drop if self.keeps(ty, field) => Fate::Keep,
+                        fate => fate,
+                    }
                 }
                 Some(_) => Fate::Drop,
                 None => {
@@ -178,7 +204,7 @@ impl Walk<'_> {
         items: &mut [Value],
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<Fate, DecodeError> {
+    ) -> Result<Fate, UnmarshalError> {
         let elem = self.table.elem(ty);
         let pointer = self.table.ty(ty).elem_pointer;
         for (index, item) in items.iter_mut().enumerate() {
@@ -194,7 +220,7 @@ impl Walk<'_> {
         map: &mut Map<String, Value>,
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<Fate, DecodeError> {
+    ) -> Result<Fate, UnmarshalError> {
         let elem = self.table.elem(ty);
         let pointer = self.table.ty(ty).elem_pointer;
         for (key, value) in map.iter_mut() {
@@ -212,7 +238,7 @@ impl Walk<'_> {
         value: &mut Value,
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), UnmarshalError> {
         if value.is_null() || self.value(ty, value, at, depth + 1)? == Fate::Drop {
             *value = self.table.zero(ty, pointer);
         }
@@ -226,7 +252,7 @@ impl Walk<'_> {
         value: &mut Value,
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<Fate, DecodeError> {
+    ) -> Result<Fate, UnmarshalError> {
         let outer = self.saved.take();
         let fate = self.nested(ty, value, at, depth)?;
         match self.saved.take() {
@@ -244,13 +270,13 @@ impl Walk<'_> {
         value: &mut Value,
         at: &Path<'_>,
         depth: usize,
-    ) -> Result<Fate, DecodeError> {
+    ) -> Result<Fate, UnmarshalError> {
         let schema = self.table.elem(ty);
         let path = Path { parent: Some(at), step: Step::Nested };
         match (self.table.ty(ty).kind, value) {
             (_, value @ Value::Object(_)) => return self.value(schema, value, &path, depth + 1),
             (TypeKind::SchemaOrBool, Value::Bool(_)) => {}
-            (TypeKind::SchemaOrBool, _) => return Err(DecodeError::SchemaOrBool),
+            (TypeKind::SchemaOrBool, _) => return Err(UnmarshalError::SchemaOrBool),
             (TypeKind::SchemaOrArray, Value::Array(items)) if !items.is_empty() => {
                 for item in items.iter_mut() {
                     self.element(schema, false, item, &path, depth)?;
@@ -272,7 +298,12 @@ impl Walk<'_> {
     }
 
     fn unless_empty(&self, empty: bool) -> Fate {
-        if empty && !self.keep_empty { Fate::Drop } else { Fate::Keep }
+        if empty && self.empty != Empty::Kept { Fate::Drop } else { Fate::Keep }
+    }
+
+    /// Of a member that is dropped because it is an empty list or map.
+    fn keeps(&self, owner: TypeId, field: &Field) -> bool {
+        self.empty == Empty::KeptIfTold && is_told_empty(self.table, owner, field)
     }
 
     fn unknown(&mut self, key: &str, at: &Path<'_>) {
@@ -285,11 +316,11 @@ impl Walk<'_> {
     }
 
     #[cold]
-    fn mismatch(&self, ty: TypeId, value: &Value, at: &Path<'_>) -> DecodeError {
+    fn mismatch(&self, ty: TypeId, value: &Value, at: &Path<'_>) -> UnmarshalError {
         self.mismatch_as(self.table.go_type(ty), value, at)
     }
 
-    fn save(&mut self, error: DecodeError) {
+    fn save(&mut self, error: UnmarshalError) {
         self.saved.get_or_insert(error);
     }
 
@@ -314,7 +345,7 @@ impl Walk<'_> {
     }
 
     #[cold]
-    fn mismatch_as(&self, ty: String, value: &Value, at: &Path<'_>) -> DecodeError {
+    fn mismatch_as(&self, ty: String, value: &Value, at: &Path<'_>) -> UnmarshalError {
         let value = match value {
             Value::Null => "null".into(),
             Value::Bool(_) => "bool".into(),
@@ -324,7 +355,7 @@ impl Walk<'_> {
             Value::Number(n) if matches!(ty.as_str(), "int32" | "int64" | "uint8") => format!("number {n}"),
             Value::Number(_) => "number".into(),
         };
-        DecodeError::Type { value, place: at.place(self.table), ty }
+        UnmarshalError::Type { value, place: at.place(self.table), ty }
     }
 }
 
@@ -358,8 +389,8 @@ impl Path<'_> {
         Some(())
     }
 
-    /// `value`, or `struct field ` with the innermost struct and the fields down from the root. Go names neither
-    /// indexes nor map keys, but does name embedded structs.
+    /// `value`, or `struct field ` with the innermost struct and the fields down from the root. Go names
+    /// neither indexes nor map keys, but does name embedded structs.
     fn place(&self, table: &Table) -> String {
         let mut fields: Vec<&str> = Vec::new(); // innermost first
         let mut owner = None;
@@ -420,7 +451,7 @@ impl Table {
     }
 }
 
-fn quantity(value: &mut Value) -> Result<Fate, DecodeError> {
+fn quantity(value: &mut Value) -> Result<Fate, UnmarshalError> {
     let canonical = match &*value {
         Value::String(text) => {
             let canonical = quantity::canonical(text, Precision::Nano)?;
@@ -448,7 +479,7 @@ fn quantity(value: &mut Value) -> Result<Fate, DecodeError> {
 
 type Canonical = for<'a> fn(&'a str) -> Result<Option<Cow<'a, str>>, super::TimeError>;
 
-fn time(text: &mut String, canonical: Canonical) -> Result<Fate, DecodeError> {
+fn time(text: &mut String, canonical: Canonical) -> Result<Fate, UnmarshalError> {
     let owned = match canonical(text)? {
         None => return Ok(Fate::Drop),
         Some(Cow::Borrowed(_)) => return Ok(Fate::Keep),

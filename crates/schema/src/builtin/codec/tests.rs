@@ -346,6 +346,32 @@ fn the_slot_takes_the_resource_version_where_go_would_write_it() {
 }
 
 #[test]
+fn fields_that_are_owned_stand_in_the_order_of_their_values() {
+    let check = |fields: Value, want: &str| {
+        let value = json!({"managedFields": [{"fieldsV1": fields}]});
+        let metadata = table().type_named("meta/v1", "ObjectMeta").expect("a type");
+        let mut out = Vec::new();
+        write_json(metadata, &value, &mut out).expect("they are written");
+        assert_eq!(String::from_utf8_lossy(&out), format!(r#"{{"managedFields":[{{"fieldsV1":{want}}}]}}"#));
+    };
+    let ports = json!({
+        ".": {},
+        "k:{\"containerPort\":443,\"protocol\":\"TCP\"}": {"v:10": {}, "v:9": {}, "v:\"a\"": {}, "f:x": {}},
+        "k:{\"containerPort\":80,\"protocol\":\"UDP\"}": {},
+        "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {"v:\"a\"": {}, "v:\"a b\"": {}},
+    });
+    check(
+        json!({"f:ports": ports}),
+        concat!(
+            r#"{"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{"v:\"a\"":{},"v:\"a b\"":{}},"#,
+            r#""k:{\"containerPort\":80,\"protocol\":\"UDP\"}":{},"#,
+            r#""k:{\"containerPort\":443,\"protocol\":\"TCP\"}":{"f:x":{},"v:9":{},"v:10":{},"v:\"a\"":{}}}}"#
+        ),
+    );
+    check(json!({"x": {}, "v:2": {}, "v:10": {}}), r#"{"v:10":{},"v:2":{},"x":{}}"#);
+}
+
+#[test]
 fn encoding_what_is_not_canonical_is_an_error_and_writes_nothing() {
     let check = |value: Value, want: EncodeError| {
         let mut out = b"before".to_vec();
@@ -369,7 +395,7 @@ fn deep_values_are_refused() {
     let crd = ty("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let mut value = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": deep}}]}});
     assert_eq!(write_json(crd, &value, &mut Vec::new()), Err(EncodeError::TooDeep));
-    assert_eq!(normalize(crd, &mut value), Err(DecodeError::TooDeep));
+    assert_eq!(normalize(crd, &mut value), Err(UnmarshalError::TooDeep));
     let mut raw = json!(1);
     for _ in 0..DEPTH_MAX + 1 {
         raw = json!([raw]);

@@ -1,6 +1,7 @@
 //! Strings and numbers as Go's encoding/json writes them.
 
-/// Writes a JSON string, escaping what Go escapes: `<`, `>`, `&`, U+2028 and U+2029 besides what JSON asks for.
+/// Writes a JSON string, escaping what Go escapes: `<`, `>`, `&`, U+2028 and U+2029 besides what JSON asks
+/// for.
 pub(in super::super) fn write_string(text: &str, out: &mut Vec<u8>) {
     match is_plain(text.as_bytes()) {
         true => write_plain(text.as_bytes(), out),

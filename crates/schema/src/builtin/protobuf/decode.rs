@@ -1,8 +1,8 @@
 //! Reads messages into the JSON values that Go would write for them.
 //!
-//! In: the bytes of a message. Out: a value as [`normalize`](super::super::codec::normalize) leaves it: times and
-//! quantities canonical, nothing that Go's omitempty leaves out. Never: the envelope, `kind` and `apiVersion` of
-//! the whole (they are in the envelope).
+//! In: the bytes of a message. Out: a value as [`normalize`](super::super::codec::normalize) leaves it: times
+//! and quantities canonical, nothing that Go's omitempty leaves out. Never: the envelope, `kind` and
+//! `apiVersion` of the whole (they are in the envelope).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -30,9 +30,9 @@ pub enum UnknownFields {
 /// JSON objects that a message of any size may hold.
 pub(super) const OBJECTS_FREE: usize = 1 << 16;
 
-/// A message may hold another JSON object for each of so many bytes. An object takes up to 700 bytes of memory
-/// and as little as 2 of a message: a body of 3 MiB becomes at most 262,144 objects, 180 MB, rather than 1 GB. Real
-/// objects have more than 30 bytes. What has more is refused.
+/// A message may hold another JSON object for each of so many bytes. An object takes up to 700 bytes of
+/// memory and as little as 2 of a message: a body of 3 MiB becomes at most 262,144 objects, 180 MB, rather
+/// than 1 GB. Real objects have more than 30 bytes. What has more is refused.
 const BYTES_PER_OBJECT: usize = 16;
 
 /// Decodes a message of a type as gogo-protobuf would: fields that the type does not have are passed over, of

@@ -1,14 +1,14 @@
-//! Writes values as kube-apiserver's protobuf: fields by number, what is no pointer even where it is zero, map keys
-//! sorted.
+//! Writes values as kube-apiserver's protobuf: fields by number, what is no pointer even where it is zero,
+//! map keys sorted.
 //!
-//! In: values that [`normalize`](super::super::codec::normalize) made canonical. Out: bytes appended to a buffer.
-//! Never: changes to the value; on error the buffer is as before.
+//! In: values that [`normalize`](super::super::codec::normalize) made canonical. Out: bytes appended to a
+//! buffer. Never: changes to the value; on error the buffer is as before.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::codec::{DEPTH_MAX, EncodeError, write_any};
+use super::super::codec::{DEPTH_MAX, EncodeError, write_any, write_fields};
 use super::super::table::{Field, Table, TypeId, TypeKind};
 use super::plan::{Plan, plan};
 use super::time::{self, Precision};
@@ -77,9 +77,10 @@ impl<'o> Encoder<'o> {
             (TypeKind::IntOrString, value) => self.int_or_string(field, value)?,
             (TypeKind::Time, Tree::String(text)) => self.time(field, text, Precision::Seconds)?,
             (TypeKind::MicroTime, Tree::String(text)) => self.time(field, text, Precision::Micros)?,
-            (TypeKind::RawExtension | TypeKind::FieldsV1 | TypeKind::Json, value) => {
+            (kind @ (TypeKind::RawExtension | TypeKind::FieldsV1 | TypeKind::Json), value) => {
+                let write = if kind == TypeKind::FieldsV1 { write_fields } else { write_any };
                 let open = writer::open(1, self.out);
-                write_any(&value.to_value(), self.out)?;
+                write(&value.to_value(), self.out)?;
                 writer::close(open, self.out);
             }
             (TypeKind::SchemaOrBool, &Tree::Bool(allows)) => {

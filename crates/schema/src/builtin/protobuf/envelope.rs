@@ -1,7 +1,8 @@
-//! What stands around a message, as it is read: `runtime.Unknown` behind its prefix, and the events of a watch.
+//! What stands around a message, as it is read: `runtime.Unknown` behind its prefix, and the events of a
+//! watch.
 //!
-//! In and out: bytes. Never: the message inside, or the length in front of each frame of a watch. [`frame`](super::frame)
-//! writes them.
+//! In and out: bytes. Never: the message inside, or the length in front of each frame of a watch.
+//! [`frame`](super::frame) writes them.
 
 use std::borrow::Cow;
 
@@ -38,7 +39,8 @@ pub struct WatchEvent<'a> {
 /// Reads the envelope of a body.
 ///
 /// # Errors
-/// [`DecodeError::EmptyData`], [`DecodeError::NoPrefix`], [`DecodeError::EmptyBody`] and those of the wire format.
+/// [`DecodeError::EmptyData`], [`DecodeError::NoPrefix`], [`DecodeError::EmptyBody`] and those of the wire
+/// format.
 pub fn decode_envelope(bytes: &[u8]) -> Result<Unknown<'_>, DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::EmptyData);

@@ -1,7 +1,7 @@
 //! What stands around messages that are made already: envelopes, items of a list, frames of a watch.
 //!
-//! In: lengths and messages. Out: bytes appended to a buffer, so that a list or a stream is written piece by piece
-//! and its messages are shared. Never: encodes an object.
+//! In: lengths and messages. Out: bytes appended to a buffer, so that a list or a stream is written piece by
+//! piece and its messages are shared. Never: encodes an object.
 
 use super::envelope::ENVELOPE_PREFIX;
 use super::error::DecodeError;
@@ -98,8 +98,8 @@ impl ListForm {
     }
 }
 
-/// Appends what comes before the object of an event of a stream: the length of the frame, and the event's type. Nothing
-/// comes behind it.
+/// Appends what comes before the object of an event of a stream: the length of the frame, and the event's
+/// type. Nothing comes behind it.
 ///
 /// - `kind`: `ADDED`, `MODIFIED`, ...
 /// - `object_len`: the object in its envelope.
@@ -134,8 +134,8 @@ fn metadata<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     }
 }
 
-/// An object's message with another `metadata.resourceVersion`. What is in front of that is copied as it is, and so
-/// is what is behind it.
+/// An object's message with another `metadata.resourceVersion`. What is in front of that is copied as it is,
+/// and so is what is behind it.
 ///
 /// # Errors
 /// What is no message of an object.

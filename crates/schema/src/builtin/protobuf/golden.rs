@@ -1,6 +1,7 @@
 //! Kubernetes' golden objects, by the table's kinds.
 //!
-//! In: golden files. Out: those of which the table has the kind, as JSON and as a message. Never: reads a file itself.
+//! In: golden files. Out: those of which the table has the kind, as JSON and as a message. Never: reads a
+//! file itself.
 
 use forebay_apimachinery::Lease;
 use forebay_golden::{API, EXTENSIONS};

@@ -1,5 +1,5 @@
-//! Reads protobuf's wire format as gogo-protobuf's generated code does, but for numbers of more than 64 bits, which no client writes
-//! and which are refused here.
+//! Reads protobuf's wire format as gogo-protobuf's generated code does, but for numbers of more than 64 bits,
+//! which no client writes and which are refused here.
 //!
 //! In: the bytes of one message. Out: tags, and values checked against the wire type that their field has.
 //! Never: what the fields mean.

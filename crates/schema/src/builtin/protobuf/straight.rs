@@ -1,10 +1,12 @@
 //! Writes a message as the JSON that is stored, without a value between the two.
 //!
-//! In: the bytes of a message of an object. Out: what [`decode`](super::decode) and [`codec::encode`] make of it, byte for byte, or
-//! nothing: what no encoder of Go's writes (a field that comes twice, a map out of order), what is no message, and a few rare types
-//! are left to those two. Never: an error; a result that they would not have.
+//! In: the bytes of a message of an object. Out: what [`decode`](super::decode) and [`codec::encode`] make of
+//! it, byte for byte, or nothing: what no encoder of Go's writes (a field that comes twice, a map out of
+//! order), what is no message, and a few rare types are left to those two. Never: an error; a result that
+//! they would not have.
 //!
-//! A server that starts on an etcd of 20,000 pods reads as many messages before it is ready, and one for each event after that.
+//! A server that starts on an etcd of 20,000 pods reads as many messages before it is ready, and one for each
+//! event after that.
 
 use std::sync::OnceLock;
 
@@ -26,7 +28,8 @@ const MEMBERS_MAX: usize = 64;
 
 const RESOURCE_VERSION: &str = "resourceVersion";
 
-/// Appends a stored object of a built-in kind in the form of [`codec::encode`], if its message is of the usual kind.
+/// Appends a stored object of a built-in kind in the form of [`codec::encode`], if its message is of the
+/// usual kind.
 ///
 /// - `ty`: a type for which [`super::is_message`] holds.
 /// - `unknown`: a message with fields that are refused is left to others as well.
@@ -68,7 +71,8 @@ enum To {
     Inline(usize),
 }
 
-/// By type, its fields that have a number, in that order; and behind all types, those of structs that are inline in another.
+/// By type, its fields that have a number, in that order; and behind all types, those of structs that are
+/// inline in another.
 struct Places(Vec<Box<[Place]>>);
 
 /// A type's members in Go order, as an object is written.
@@ -163,7 +167,8 @@ struct Writer<'m, 'o> {
     out: &'o mut Vec<u8>,
     start: usize,
     slot: Option<Slot>,
-    // One stretch per open struct, its members in Go order: those that are present, beside what others have left.
+    // One stretch per open struct, its members in Go order: those that are present, beside what others have
+    // left.
     found: Vec<Found<'m>>,
     // Where the next struct's begins.
     base: usize,
@@ -332,7 +337,7 @@ impl<'m> Writer<'m, '_> {
                 Found::Bytes(message),
             ) => match self.special.merge(ty, message, None, depth).ok()? {
                 Some(Value::String(text)) => write_string(&text, self.out),
-                Some(value) if kind == TypeKind::FieldsV1 => codec::write_any(&value, self.out).ok()?,
+                Some(value) if kind == TypeKind::FieldsV1 => codec::write_fields(&value, self.out).ok()?,
                 Some(Value::Number(number)) => write_int(number.as_i64()?, self.out),
                 Some(_) => return None,
                 None => return Some(false),

@@ -2,8 +2,8 @@
 //!
 //! In: a text or a `Value`. Out: a tree that borrows from it. Never: changed.
 //!
-//! A pod of 3.7 KB becomes a message in 17 us (16.4 to 17.3) of its text, and in 31 us (29.4 to 31.7) by way of a `Value`:
-//! `examples/message_speed.rs`, two cores, five runs.
+//! A pod of 3.7 KB becomes a message in 17 us (16.4 to 17.3) of its text, and in 31 us (29.4 to 31.7) by way
+//! of a `Value`: `examples/message_speed.rs`, two cores, five runs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +22,8 @@ pub(super) enum Tree<'a> {
     Object(Members<'a>),
 }
 
-/// The members of an object, in their order. Of a name that comes twice the first one counts; in what is stored none does.
+/// The members of an object, in their order. Of a name that comes twice the first one counts; in what is
+/// stored none does.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Members<'a>(Vec<(Cow<'a, str>, Tree<'a>)>);
 
@@ -31,8 +32,8 @@ impl<'a> Members<'a> {
 
     /// The member `name`.
     ///
-    /// - `next`: where to look first, and behind what was found afterwards: fields are asked for in about the order in
-    ///   which they stand.
+    /// - `next`: where to look first, and behind what was found afterwards: fields are asked for in about the
+    ///   order in which they stand.
     pub(super) fn find(&self, name: &str, next: &mut usize) -> Option<&Tree<'a>> {
         let (before, from) = self.0.split_at((*next).min(self.0.len()));
         let place = |part: &[(Cow<'a, str>, Tree<'a>)]| part.iter().position(|(key, _)| key == name);

@@ -9,24 +9,24 @@ mod validating_webhook;
 
 use serde_json::json;
 
-use crate::{Kind, warnings};
+use crate::{GroupKind, warnings};
 
 #[test]
-fn clients_are_told_that_nothing_is_evaluated() {
+fn clients_are_told_of_reserved_names() {
     let object = |name: &str| json!({"metadata": {"name": name}});
     let rows = [
-        ("MutatingWebhookConfiguration", "a", None, &["admission webhooks are stored"][..]),
-        ("ValidatingAdmissionPolicy", "a", None, &["admission policies and their bindings are stored"]),
+        ("MutatingWebhookConfiguration", "a", None, &[][..]),
+        ("ValidatingAdmissionPolicy", "a", None, &[]),
         ("ValidatingAdmissionPolicy", "a", Some("status"), &[]),
         (
             "MutatingAdmissionPolicyBinding",
             "a.static.k8s.io",
             None,
-            &["metadata.name: names ending with \".static.k8s.io\" are reserved", "admission policies"],
+            &["metadata.name: names ending with \".static.k8s.io\" are reserved"],
         ),
     ];
     for (kind, name, subresource, expected) in rows {
-        let kind = Kind::built_in("admissionregistration.k8s.io", kind);
+        let kind = GroupKind::built_in("admissionregistration.k8s.io", kind);
         let update = subresource.map(|subresource| (Some(subresource), object(name)));
         let update = update.as_ref().map(|(subresource, old)| (*subresource, old));
         let told = warnings(&kind, &object(name), update);

@@ -2,9 +2,10 @@
 //!
 //! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::testing::Sample;
+use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -102,4 +103,24 @@ fn updates_are_refused_where_they_may_not_change() {
         ),
         ("spec.minReadySeconds=3", &[]),
     ]);
+}
+
+#[test]
+fn an_update_is_told_of_a_template_that_it_changes() {
+    let kind = GroupKind { group: "apps", kind: "DaemonSet", custom: None };
+    let of = |generation: u32, of_template: &str| {
+        let annotations = json!({ "deprecated.daemonset.template.generation": of_template });
+        let spec =
+            json!({ "containers": [], "topologySpreadConstraints": [{ "topologyKey": "z", "maxSkew": 1 }] });
+        json!({
+            "metadata": { "name": "d", "generation": generation, "annotations": annotations },
+            "spec": { "template": { "spec": spec } },
+        })
+    };
+    let count = |new: &Value, update| warnings(&kind, new, update).len();
+    let (old, same, other) = (of(1, "1"), of(2, "1"), of(2, "2"));
+    assert_eq!(count(&old, None), 1);
+    assert_eq!(count(&same, Some((None, &old))), 0, "what else is changed is none of its concern");
+    assert_eq!(count(&other, Some((None, &old))), 1);
+    assert_eq!(count(&other, Some((Some("status"), &old))), 0);
 }

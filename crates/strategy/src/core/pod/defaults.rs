@@ -1,7 +1,7 @@
 //! What a pod's spec is when the client does not say.
 //!
-//! In: a pod, or the spec of a pod template. Out: the same, filled in. Never: looks at feature gates; those that are on in
-//! v1.36 are on.
+//! In: a pod, or the spec of a pod template. Out: the same, filled in. Never: looks at feature gates; those
+//! that are on in v1.36 are on.
 //!
 //! This runs for every pod created, so each member is looked up once and nothing is built that is not kept.
 //!
@@ -231,7 +231,8 @@ pub fn claim_spec(spec: &mut Members) {
     }
 }
 
-/// Brings the one address and the list, of which it is the first, into line: where they differ the one counts.
+/// Brings the one address and the list, of which it is the first, into line: where they differ the one
+/// counts.
 fn addresses(status: &mut Members, one: &str, all: &str) {
     let first =
         list(status, all).first().and_then(|address| address["ip"].as_str()).unwrap_or("").to_string();

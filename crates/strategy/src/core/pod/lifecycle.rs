@@ -88,8 +88,8 @@ fn ephemeral_containers(new: &mut Members, old: &Members) {
     set(child_made(new, "spec"), "ephemeralContainers", added);
 }
 
-/// Takes over all but resources and how they are resized; when containers come, go or change their names or order, nothing
-/// is taken over and validation refuses it.
+/// Takes over all but resources and how they are resized; when containers come, go or change their names or
+/// order, nothing is taken over and validation refuses it.
 fn resize(new: &mut Members, old: &Members) {
     let wanted = child_or_empty(new, "spec").clone();
     let old_spec = child_or_empty(old, "spec");

@@ -1,7 +1,7 @@
 //! Pods, and what is inside everything that makes pods.
 //!
-//! In: pods and pod templates. Out: defaults, the lifecycle of a pod, causes. Never: what a controller asks of its template
-//! beyond that.
+//! In: pods and pod templates. Out: defaults, the lifecycle of a pod, causes. Never: what a controller asks
+//! of its template beyond that.
 
 mod affinity;
 mod container;
@@ -15,7 +15,7 @@ mod overlaps;
 mod placement;
 mod ports;
 mod probe;
-mod qos;
+pub mod qos;
 mod resize;
 pub mod resources;
 mod security;

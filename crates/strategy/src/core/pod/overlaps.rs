@@ -52,7 +52,8 @@ impl<'f> Tree<'f> {
         Tree { directories: vec![Directory::default()], names: HashMap::new() }
     }
 
-    /// Takes in the file at `index`. Out: those before it that are in its way, in order, but no more than `most`.
+    /// Takes in the file at `index`. Out: those before it that are in its way, in order, but no more than
+    /// `most`.
     ///
     /// Two are in each other's way when their paths are one, or one leads through the other.
     fn add(&mut self, index: usize, path: &'f str, most: usize) -> Vec<usize> {

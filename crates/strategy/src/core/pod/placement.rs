@@ -1,6 +1,7 @@
 //! Where a pod may run: node affinity, pod affinity and topology spread.
 //!
-//! In: a pod's spec; a node selector, which volumes have, too. Out: causes. Never: chooses a node, merges label keys.
+//! In: a pod's spec; a node selector, which volumes have, too. Out: causes. Never: chooses a node, merges
+//! label keys.
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 

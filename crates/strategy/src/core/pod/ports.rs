@@ -13,7 +13,8 @@ use crate::field::Path;
 use crate::limits::PAIRS_MAX;
 use crate::value::{Members, int, objects, text};
 
-/// Definitions of one port of a protocol, by what may clash with a later one. Places are those in `all`, in order.
+/// Definitions of one port of a protocol, by what may clash with a later one. Places are those in `all`, in
+/// order.
 #[derive(Default)]
 struct Known {
     // Where each is, and its address and port on the host.

@@ -130,7 +130,7 @@ fn windows_options(context: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-fn sysctls(context: &Members, at: &Path<'_>, causes: &mut Causes) {
+fn sysctls(spec: &Members, context: &Members, at: &Path<'_>, causes: &mut Causes) {
     const MALFORMED: &str = "must have at most 253 characters and match regex \
                              ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
     let mut names = Seen::default();
@@ -144,6 +144,41 @@ fn sysctls(context: &Members, at: &Path<'_>, causes: &mut Causes) {
             name if again => causes.duplicate(&at.child("name"), name),
             _ => {}
         }
+        let name = text(sysctl, "name");
+        if let Some(shared) = shared_with_host(spec, name) {
+            causes.invalid(&at.child("name"), name, &format!("may not be specified when '{shared}' is true"));
+        }
+    }
+}
+
+/// The field by which a pod uses the host's namespace that the sysctl is of, if it does.
+fn shared_with_host(spec: &Members, sysctl: &str) -> Option<&'static str> {
+    const OF_IPC: [&str; 10] = [
+        "kernel.sem",
+        "kernel.shmall",
+        "kernel.shmmax",
+        "kernel.shmmni",
+        "kernel.shm_rmid_forced",
+        "kernel.shm",
+        "kernel.msgmax",
+        "kernel.msgmnb",
+        "kernel.msgmni",
+        "kernel.msg",
+    ];
+    // Where a slash comes first, dots and slashes have changed places.
+    let is_swapped = sysctl.find(['.', '/']).is_some_and(|at| sysctl[at..].starts_with('/'));
+    let swapped = |letter: char| match letter {
+        '.' if is_swapped => '/',
+        '/' if is_swapped => '.',
+        other => other,
+    };
+    let name: String = sysctl.split('*').next().unwrap_or_default().chars().map(swapped).collect();
+    // Few: the names are these ten.
+    let is_of_ipc = OF_IPC.contains(&name.as_str()) || name.starts_with("fs.mqueue.");
+    match (is_of_ipc, name.starts_with("net.")) {
+        (true, _) if is_true(spec, "hostIPC") => Some("hostIPC"),
+        (_, true) if is_true(spec, "hostNetwork") => Some("hostNetwork"),
+        _ => None,
     }
 }
 
@@ -172,7 +207,7 @@ pub fn of_pod(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
         causes.invalid(&at.child("shareProcessNamespace"), true, detail);
     }
-    sysctls(context, &at, causes);
+    sysctls(spec, context, &at, causes);
     one_of(context, "fsGroupChangePolicy", &["Always", "OnRootMismatch"], &at, causes);
     seccomp(context, &at, causes);
     windows_options(context, &at, causes);

@@ -115,7 +115,8 @@ fn should_restart(container: &Members, spec: &Members, exit_code: i64, container
     match policy {
         "Always" => true,
         "OnFailure" => exit_code != 0,
-        // One that runs before the others is tried again until it succeeds, unless the pod is never restarted.
+        // One that runs before the others is tried again until it succeeds, unless the pod is never
+        // restarted.
         _ => containers == "initContainers" && text(spec, "restartPolicy") != "Never" && exit_code != 0,
     }
 }

@@ -1,6 +1,7 @@
 //! What all containers of a pod ask for together, and what the pod as a whole may then ask for.
 //!
-//! In: a pod's spec. Out: sums; the requests of the pod filled in; causes. Never: a single container's requirements.
+//! In: a pod's spec. Out: sums; the requests of the pod filled in; causes. Never: a single container's
+//! requirements.
 //!
 //! Source: component-helpers v0.36.3 `resource`; kubernetes v1.36.3 `apis/core/{v1,validation}`.
 

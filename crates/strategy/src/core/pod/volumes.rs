@@ -1,6 +1,7 @@
 //! A pod's volumes.
 //!
-//! In: `volumes` of a pod's spec. Out: causes, and which of them are well made. Never: where they are mounted.
+//! In: `volumes` of a pod's spec. Out: causes, and which of them are well made. Never: where they are
+//! mounted.
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 

@@ -2,9 +2,10 @@
 //!
 //! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::testing::Sample;
+use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -91,4 +92,25 @@ fn updates_are_refused_where_they_may_not_change() {
             &["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"],
         ),
     ]);
+}
+
+#[test]
+fn an_update_is_told_of_the_template_that_goes() {
+    let kind = GroupKind { group: "", kind: "ReplicationController", custom: None };
+    let with = |generation: u32, constraints: Value| {
+        json!({
+            "metadata": { "name": "c", "generation": generation },
+            "spec": { "template": { "spec": { "containers": [], "topologySpreadConstraints": constraints } } },
+        })
+    };
+    let (plain, told) = (with(1, json!([])), with(1, json!([{ "topologyKey": "z", "maxSkew": 1 }])));
+    let count = |new: &Value, subresource, old: &Value| warnings(&kind, new, Some((subresource, old))).len();
+    let plain_next = with(2, json!([]));
+    let told_next = with(2, json!([{ "topologyKey": "z", "maxSkew": 1 }]));
+    assert_eq!(count(&plain_next, None, &told), 1);
+    assert_eq!(count(&told_next, None, &plain), 0);
+    assert_eq!(count(&told_next, Some("scale"), &told), 1, "also by way of its Scale");
+    assert_eq!(count(&told_next, Some("status"), &told), 0);
+    assert_eq!(count(&told, None, &told), 0, "whose generation is the same");
+    assert_eq!(warnings(&kind, &told, None).len(), 1);
 }

@@ -5,6 +5,7 @@
 use serde_json::json;
 
 use crate::testing::Sample;
+use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -65,4 +66,17 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"template.spec.containers.0.image="""#, &["template.spec.containers[0].image: Required value"]),
         (r#"template.metadata.labels={"a":"b"}"#, &[]),
     ]);
+}
+
+#[test]
+fn an_update_is_told_of_a_template_that_it_changes() {
+    let kind = GroupKind { group: "", kind: "PodTemplate", custom: None };
+    let of = |generation: u32| {
+        let spec =
+            json!({ "containers": [], "topologySpreadConstraints": [{ "topologyKey": "z", "maxSkew": 1 }] });
+        json!({ "metadata": { "name": "t", "generation": generation }, "template": { "spec": spec } })
+    };
+    assert_eq!(warnings(&kind, &of(1), None).len(), 1);
+    assert_eq!(warnings(&kind, &of(1), Some((None, &of(1)))).len(), 0);
+    assert_eq!(warnings(&kind, &of(2), Some((None, &of(1)))).len(), 1);
 }

@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use crate::testing::Sample;
-use crate::{Kind, warnings};
+use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -131,7 +131,7 @@ fn what_does_nothing_or_will_not_for_long_is_warned_of() {
     ];
     for (edits, expected) in rows {
         let service = sample().created(edits);
-        assert_eq!(warnings(&Kind::built_in("", "Service"), &service, None), expected, "{edits}");
+        assert_eq!(warnings(&GroupKind::built_in("", "Service"), &service, None), expected, "{edits}");
     }
 }
 

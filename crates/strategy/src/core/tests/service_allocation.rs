@@ -1,18 +1,20 @@
 //! Services: what they are given, in the order and words of kube-apiserver v1.36.3.
 //!
-//! In: writes as text, pools that hand out addresses from .100 and ports from 31000 on, and of which 10.0.0.10 and port
-//! 30080 are taken. Out: what the Service has then, or why not. Never: a store.
+//! In: writes as text, pools that hand out addresses from .100 and ports from 31000 on, and of which
+//! 10.0.0.10 and port 30080 are taken. Out: what the Service has then, or why not. Never: a store.
 
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use crate::services::{Family, Item, Pools, Refusal, Unavailable, allocate_changed, allocate_new, holdings};
+use crate::services::{
+    Allocation, AllocationError, Family, Pools, Unavailable, allocate_changed, allocate_new, holdings,
+};
 use crate::testing::edited;
 
 struct Fake {
     families: Vec<Family>,
-    taken: Vec<Item>,
+    taken: Vec<Allocation>,
     next: u16,
 }
 
@@ -22,11 +24,11 @@ const V6_FIRST: &[Family] = &[Family::V6, Family::V4];
 
 impl Fake {
     fn new(families: &[Family]) -> Fake {
-        let address = Item::Address(IpAddr::from([10, 0, 0, 10]));
-        Fake { families: families.to_vec(), taken: vec![address, Item::Port(30_080)], next: 0 }
+        let address = Allocation::Address(IpAddr::from([10, 0, 0, 10]));
+        Fake { families: families.to_vec(), taken: vec![address, Allocation::Port(30_080)], next: 0 }
     }
 
-    fn take(&mut self, item: Item, what: &str) -> Result<(), Unavailable> {
+    fn take(&mut self, item: Allocation, what: &str) -> Result<(), Unavailable> {
         if self.taken.contains(&item) {
             return Err(Unavailable::Because(format!("provided {what} is already allocated")));
         }
@@ -46,7 +48,7 @@ impl Pools for Fake {
             Family::V6 => "fd00::100",
         };
         let address = wanted.unwrap_or_else(|| next.parse().expect("an address"));
-        self.take(Item::Address(address), "IP").map(|()| address)
+        self.take(Allocation::Address(address), "IP").map(|()| address)
     }
 
     fn port(&mut self, wanted: Option<i64>) -> Result<i64, Unavailable> {
@@ -55,7 +57,7 @@ impl Pools for Fake {
             i64::from(30_999 + self.next)
         });
         match u16::try_from(port) {
-            Ok(number) if number >= 30_000 => self.take(Item::Port(number), "port").map(|()| port),
+            Ok(number) if number >= 30_000 => self.take(Allocation::Port(number), "port").map(|()| port),
             _ => Err(Unavailable::Because("not in the range".into())),
         }
     }
@@ -93,13 +95,13 @@ fn shown(service: &Value) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" / ")
 }
 
-fn told(done: Result<(), Refusal>, service: &Value) -> String {
+fn told(done: Result<(), AllocationError>, service: &Value) -> String {
     match done {
         Ok(()) => shown(service),
-        Err(Refusal::Unseen) => "look first".into(),
-        Err(Refusal::Internal(why)) => format!("internal: {why}"),
-        Err(Refusal::Unknown(why)) => format!("error: {why}"),
-        Err(Refusal::Invalid(causes)) => {
+        Err(AllocationError::Unseen) => "look first".into(),
+        Err(AllocationError::Internal(why)) => format!("internal: {why}"),
+        Err(AllocationError::Unknown(why)) => format!("error: {why}"),
+        Err(AllocationError::Invalid(causes)) => {
             let causes: Vec<String> =
                 causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
             causes.join("; ")
@@ -107,7 +109,7 @@ fn told(done: Result<(), Refusal>, service: &Value) -> String {
     }
 }
 
-fn created(families: &[Family], edits: &str) -> (Value, Result<(), Refusal>) {
+fn created(families: &[Family], edits: &str) -> (Value, Result<(), AllocationError>) {
     let mut service = edited(&service(), edits);
     let done = allocate_new(service.as_object_mut().expect("an object"), &mut Fake::new(families));
     (service, done)
@@ -465,7 +467,7 @@ fn nothing_is_taken_without_a_look() {
     for edits in ["", r#"spec.type="NodePort";spec.clusterIP="None""#] {
         let mut service = edited(&service(), edits);
         let done = allocate_new(service.as_object_mut().expect("an object"), &mut Unseen);
-        assert_eq!(done, Err(Refusal::Unseen), "{edits}");
+        assert_eq!(done, Err(AllocationError::Unseen), "{edits}");
     }
 }
 
@@ -493,8 +495,8 @@ fn a_service_holds_what_its_type_gives_it() {
         let names: Vec<String> = held
             .iter()
             .map(|item| match item {
-                Item::Address(address) => address.to_string(),
-                Item::Port(port) => port.to_string(),
+                Allocation::Address(address) => address.to_string(),
+                Allocation::Port(port) => port.to_string(),
             })
             .collect();
         assert_eq!(names.join(" "), expected, "{edits}");

@@ -5,14 +5,14 @@ mod priority_level;
 
 use crate::field::Causes;
 use crate::rules;
-use crate::{Kind, defaults, validate_create};
+use crate::{GroupKind, defaults, validate_create};
 
 use super::built_in::ALL;
 
 #[test]
 fn what_always_exists_is_valid_and_complete() {
     for built_in in ALL.iter() {
-        let kind = Kind::built_in("flowcontrol.apiserver.k8s.io", built_in.kind);
+        let kind = GroupKind::built_in("flowcontrol.apiserver.k8s.io", built_in.kind);
         let mut object = built_in.object.clone();
         defaults(&kind, &mut object);
         assert_eq!(object, built_in.object, "{} is filled in", built_in.name);

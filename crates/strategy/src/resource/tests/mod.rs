@@ -1,6 +1,7 @@
 //! The kinds of devices against what kube-apiserver says of them.
 
 mod device_class;
+mod expression;
 mod resource_claim;
 mod resource_claim_template;
 mod resource_slice;

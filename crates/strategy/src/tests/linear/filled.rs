@@ -1,9 +1,11 @@
 //! Every list and every map of every built-in kind, filled.
 //!
-//! In: the table of types; from a seed, what stands in the items. Out: nothing. Steps grow as the items do, and one copy
-//! at most is made of what is judged: it is charged where it is. Never: a kind or a list that somebody has to remember to add.
+//! In: the table of types; from a seed, what stands in the items. Out: nothing. Steps grow as the items do,
+//! and one copy at most is made of what is judged: it is charged where it is. Never: a kind or a list that
+//! somebody has to remember to add.
 //!
-//! `FOREBAY_FUZZ_INPUTS` is how often each list is filled, a thousandth of it at the least once; `FOREBAY_FUZZ_SEED` where it begins.
+//! `FOREBAY_FUZZ_INPUTS` is how often each list is filled, a thousandth of it at the least once;
+//! `FOREBAY_FUZZ_SEED` where it begins.
 
 use std::collections::HashMap;
 
@@ -22,11 +24,13 @@ const DEPTH_MAX: usize = 9;
 const KINDS_MAX: usize = 2;
 /// Steps that do not depend on the items.
 const FREE_STEPS: u64 = 8_192;
-/// Of the lists that are long, one in so many is of long texts as well, which is slow: so long, in items so many.
+/// Of the lists that are long, one in so many is of long texts as well, which is slow: so long, in items so
+/// many.
 const HEAVY_ONE_IN: u64 = 16;
 const HEAVY_TEXT_BYTES: usize = 128 << 10;
 const HEAVY_ITEMS: usize = 64;
-/// What is held besides copies: the faults that are told, and two objects that are shown in one, while they are put together.
+/// What is held besides copies: the faults that are told, and two objects that are shown in one, while they
+/// are put together.
 const FREE_BYTES: usize = 32 * FAULT_BYTES_MAX;
 
 /// Where a list stands: the members down to it.
@@ -197,8 +201,8 @@ fn list_of(make: &mut Make<'_>, field: &'static Field, count: usize) -> Value {
     }
 }
 
-/// What judging it takes, as a new one or as a change of what it was the other way round: steps, and bytes beyond the object and
-/// the one before; and how many bytes the object has.
+/// What judging it takes, as a new one or as a change of what it was the other way round: steps, and bytes
+/// beyond the object and the one before; and how many bytes the object has.
 fn cost_of(resource: &Resource, way: &[&'static Field], size: Size, seed: u64) -> (u64, usize, usize) {
     let object = filled(resource, way, size, seed);
     let weight = json::weight::of(&object);
@@ -218,7 +222,7 @@ fn cost_of(resource: &Resource, way: &[&'static Field], size: Size, seed: u64) -
     });
     let old_weight = old.as_ref().map_or(0, json::weight::of);
     let in_status = way[0].name == "status";
-    let kind = Kind::built_in(resource.group, resource.kind);
+    let kind = GroupKind::built_in(resource.group, resource.kind);
     let row = Row {
         what: "",
         kind,

@@ -124,7 +124,7 @@ fn the_lists_of_a_pod_cost_what_they_are_long() {
 fn what_a_pod_was_before_is_looked_up_and_not_searched() {
     let before = |spec: Value| {
         let mut old = pod(spec);
-        defaults(&Kind::built_in("", "Pod"), &mut old);
+        defaults(&GroupKind::built_in("", "Pod"), &mut old);
         old
     };
     check(&[

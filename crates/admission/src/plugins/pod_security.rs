@@ -1,0 +1,203 @@
+//! PodSecurity: pods keep to the level of their namespace, and who makes something that makes pods, or raises
+//! a level, is told what will not.
+//!
+//! Source: pod-security-admission v0.36.3 `admission/admission.go`; kubernetes v1.36.3
+//! `plugin/pkg/admission/security/podsecurity`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use forebay_api::Eventual;
+use forebay_apimachinery::Status;
+use forebay_pod_security::{
+    LevelVersion, SecurityLevel, Standards, Violations, changes_images, faults, spec_and_meta,
+};
+use forebay_strategy::value::{Members, child_or_empty, is_true, objects, text};
+use serde_json::Value;
+
+use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
+
+const NAMESPACES: ReadFrom = ("", "namespaces");
+const PODS: ReadFrom = ("", "pods");
+
+/// Pods that are looked at when the level of their namespace rises, as upstream has it.
+const EXISTING_MAX: usize = 3_000;
+
+/// Subresources of pods that bring nothing that a level looks at.
+const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
+
+pub struct PodSecurity;
+
+impl Plugin for PodSecurity {
+    fn name(&self) -> &'static str {
+        "PodSecurity"
+    }
+
+    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
+        let subresource = write.of.subresource;
+        let is_of = match (write.of.group, write.of.resource) {
+            ("", "pods") => !IGNORED.contains(&subresource),
+            ("", "namespaces" | "replicationcontrollers" | "podtemplates")
+            | ("apps", "replicasets" | "deployments" | "statefulsets" | "daemonsets")
+            | ("batch", "jobs" | "cronjobs") => subresource.is_empty(),
+            _ => false,
+        };
+        is_of && (write.creates() || write.updates())
+    }
+
+    fn validate_by_policy<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        let Some(object) = object.as_object() else { return Eventual::Now(Ok(())) };
+        Eventual::Now(match write.of.resource {
+            "namespaces" => labels_say_something(write, object),
+            "pods" => may_run(write, object, tools),
+            _ => Ok(()),
+        })
+    }
+
+    fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
+        let (old, Some(object)) = (write.old.and_then(Value::as_object), object.as_object()) else {
+            return Vec::new();
+        };
+        match (write.of.resource, old) {
+            ("namespaces", Some(old)) => of_a_higher_level(object, old, tools),
+            ("namespaces", None) => Vec::new(),
+            _ => would_not_run(write, object, tools),
+        }
+    }
+}
+
+/// Refuses labels that say nothing; those that said nothing before are let be.
+fn labels_say_something(write: &WriteAttributes<'_>, namespace: &Members) -> Result<(), Status> {
+    let causes = standards(namespace).causes;
+    let old = write.old.and_then(Value::as_object).map(|old| standards(old).causes);
+    if causes.is_empty() || old.as_ref() == Some(&causes) {
+        return Ok(());
+    }
+    let name = text(child_or_empty(namespace, "metadata"), "name");
+    Err(Status::invalid("", "Namespace", name, causes))
+}
+
+fn may_run(write: &WriteAttributes<'_>, pod: &Members, tools: &Tools<'_>) -> Result<(), Status> {
+    let Some(standards) = of_namespace(write, tools) else {
+        return Err(Status::internal(format!("failed to lookup namespace {:?}", write.of.namespace)));
+    };
+    if standards.enforce.level == SecurityLevel::Privileged || is_let_be(write, pod) {
+        return Ok(());
+    }
+    let found = found(standards.enforce, write, pod);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let why = format!("violates PodSecurity \"{}\": {}", standards.enforce, found.details());
+    Err(write.forbidden_as(name_asked(pod), &why))
+}
+
+fn would_not_run(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>) -> Vec<String> {
+    let warn = of_namespace(write, tools).map(|standards| standards.warn);
+    let Some(warn) = warn.filter(|warn| warn.level != SecurityLevel::Privileged && !is_let_be(write, object))
+    else {
+        return Vec::new();
+    };
+    let found = found(warn, write, object);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("would violate PodSecurity \"{warn}\": {}", found.details())]
+}
+
+/// Whether it is a pod that runs what it ran before.
+fn is_let_be(write: &WriteAttributes<'_>, object: &Members) -> bool {
+    let old = write.old.and_then(Value::as_object).filter(|_| write.of.resource == "pods" && write.updates());
+    old.is_some_and(|old| !changes_images(object, old))
+}
+
+fn found(at: LevelVersion, write: &WriteAttributes<'_>, object: &Members) -> Violations {
+    let pod = spec_and_meta(write.of.group, write.of.resource, object);
+    pod.map(|(meta, spec)| faults(at, meta, spec)).unwrap_or_default()
+}
+
+fn of_namespace(write: &WriteAttributes<'_>, tools: &Tools<'_>) -> Option<Standards> {
+    let namespace = tools.class(NAMESPACES, write.of.namespace)?;
+    namespace.as_object().map(standards)
+}
+
+fn standards(namespace: &Members) -> Standards {
+    Standards::of(child_or_empty(child_or_empty(namespace, "metadata"), "labels"))
+}
+
+/// The name that the client gave; none for one that was made for it.
+fn name_asked(pod: &Members) -> &str {
+    const MADE: usize = 5;
+    let meta = child_or_empty(pod, "metadata");
+    let (name, base) = (text(meta, "name"), text(meta, "generateName"));
+    let is_made = !base.is_empty() && name.len() == base.len() + MADE && name.starts_with(base);
+    if is_made { "" } else { name }
+}
+
+/// What pods of a namespace have against the level that it is given.
+fn of_a_higher_level(namespace: &Members, old: &Members, tools: &Tools<'_>) -> Vec<String> {
+    let (new, old) = (standards(namespace).enforce, standards(old).enforce);
+    let is_higher = new.minor != old.minor || new.level > old.level;
+    if new.level == SecurityLevel::Privileged || !is_higher {
+        return Vec::new();
+    }
+    let name = text(child_or_empty(namespace, "metadata"), "name");
+    let pods = tools.lookup.in_namespace(PODS, name);
+    // One of each owner first: those made from one template are alike.
+    let (mut owners, mut first, mut others) = (HashSet::new(), Vec::new(), Vec::new());
+    for pod in &pods {
+        let meta: Value = serde_json::from_slice(&pod.metadata()).unwrap_or_default();
+        match meta.as_object().and_then(controller) {
+            Some(uid) if !owners.insert(uid.to_string()) => others.push(pod),
+            _ => first.push(pod),
+        }
+    }
+    // warning -> the first pod by name, and how many there are
+    let mut found: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    for pod in first.into_iter().chain(others).take(EXISTING_MAX) {
+        let value: Value = serde_json::from_slice(&pod.untyped_json()).unwrap_or_default();
+        let Some((meta, spec)) = value.as_object().and_then(|pod| spec_and_meta("", "pods", pod)) else {
+            continue;
+        };
+        let faults = faults(new, meta, spec);
+        if !faults.is_empty() {
+            let known = found.entry(faults.reasons()).or_insert_with(|| (pod.name().to_string(), 0));
+            known.0 = pod.name().min(&known.0).to_string();
+            known.1 += 1;
+        }
+    }
+    let mut told = Vec::new();
+    if pods.len() > EXISTING_MAX {
+        told.push(format!(
+            "new PodSecurity enforce level only checked against the first {EXISTING_MAX} of {} existing pods",
+            pods.len()
+        ));
+    }
+    if !found.is_empty() {
+        told.push(format!(
+            "existing pods in namespace {name:?} violate the new PodSecurity enforce level \"{new}\""
+        ));
+    }
+    let mut each: Vec<String> = found
+        .into_iter()
+        .map(|(why, (pod, count))| match count {
+            1 => format!("{pod}: {why}"),
+            2 => format!("{pod} (and 1 other pod): {why}"),
+            _ => format!("{pod} (and {} other pods): {why}", count - 1),
+        })
+        .collect();
+    each.sort();
+    told.extend(each);
+    told
+}
+
+/// The uid of what made a pod.
+fn controller(meta: &Members) -> Option<&str> {
+    objects(meta, "ownerReferences")
+        .find(|owner| is_true(owner, "controller"))
+        .map(|owner| text(owner, "uid"))
+}

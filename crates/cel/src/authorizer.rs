@@ -1,0 +1,60 @@
+//! Whom the `authorizer` of an expression asks.
+//!
+//! In: checks that an expression puts together. Out: decisions, from an implementation elsewhere. Never:
+//! decides.
+
+use std::sync::Arc;
+
+/// On whose behalf it is asked.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Asker {
+    /// Whoever sent the request.
+    #[default]
+    Requester,
+    ServiceAccount {
+        namespace: Arc<str>,
+        name: Arc<str>,
+    },
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Check {
+    Path {
+        asker: Asker,
+        path: Arc<str>,
+    },
+    /// Not yet of a resource: it cannot be asked.
+    Group {
+        asker: Asker,
+        group: Arc<str>,
+    },
+    Resource(Box<ResourceCheck>),
+}
+
+/// A check of a resource; selectors are as they were written, empty if none were.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ResourceCheck {
+    pub asker: Asker,
+    pub group: Arc<str>,
+    pub resource: Arc<str>,
+    pub subresource: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    pub field_selector: Arc<str>,
+    pub label_selector: Arc<str>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckDecision {
+    pub allowed: bool,
+    pub reason: Arc<str>,
+    pub error: Option<Arc<str>>,
+}
+
+/// An authorizer of the house, behind this seam. One check is costed so that an evaluation can have two.
+pub trait Authorizer {
+    /// Whether `verb` is allowed.
+    fn check(&self, check: &Check, verb: &str) -> CheckDecision;
+}

@@ -1,0 +1,177 @@
+//! What admission plugins make of objects, ours and kube-apiserver's: the same answer, the same warnings, the
+//! same object, and quotas with the same counts.
+//!
+//! In: `FOREBAY_PLUGIN_CASES` cases for each plugin from seed `FOREBAY_PLUGIN_CASES_FROM` on; `cargo xtask
+//! plugins` sets them. Out: every difference.
+
+use std::fmt::Write as _;
+
+use forebay_clients::needs;
+use forebay_conformance::normal::{Chosen, normal};
+use forebay_conformance::plugins::{PluginCase, PluginUnderTest, SENTINEL, draw};
+use forebay_conformance::{Answer, Pair, Peer};
+use futures_util::StreamExt;
+use http::Method;
+use serde_json::{Value, json};
+
+/// Cases of each plugin in a run that nobody asked more of.
+const COUNT: u64 = 30;
+const AT_ONCE: usize = 8;
+/// How often kube-apiserver is asked whether it has heard of a quota.
+const ASKED_MAX: usize = 2_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plugins_say_and_make_the_same() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let asked = |name: &str, default: u64| {
+        let text = std::env::var(format!("FOREBAY_PLUGIN_CASES{name}")).unwrap_or_default();
+        if text.is_empty() { default } else { text.parse().expect("a number") }
+    };
+    let (count, from) = (asked("", COUNT), asked("_FROM", 1));
+    let pair = Pair::start().await.expect("both servers");
+    let mut failure = String::new();
+    let mut different = 0;
+    for plugin in [PluginUnderTest::LimitRanger, PluginUnderTest::ResourceQuota, PluginUnderTest::PodSecurity]
+    {
+        let cases = futures_util::stream::iter((from..from + count).map(|seed| draw(plugin, seed)));
+        let pair = &pair;
+        let mut found = cases.map(|case| async move { compare(pair, &case).await }).buffer_unordered(AT_ONCE);
+        let (mut refused, mut all) = (0, 0);
+        while let Some(Compared { steps, refused: by_both, lines }) = found.next().await {
+            all += steps;
+            refused += by_both;
+            different += lines.len();
+            for line in lines {
+                let _ = writeln!(failure, "{line}");
+            }
+        }
+        println!("figure: {plugin:?}: {count} cases, {all} answers, {refused} of them refusals");
+    }
+    if let Some(path) = std::env::var_os("FOREBAY_CONFORMANCE_REPORT") {
+        std::fs::write(path, &failure).expect("the report");
+    }
+    assert!(different == 0, "{different} answers differ:\n{failure}");
+}
+
+#[derive(Default)]
+struct Compared {
+    steps: usize,
+    refused: usize,
+    lines: Vec<String>,
+}
+
+impl Compared {
+    fn take(&mut self, what: &str, ours: Answer, theirs: Answer) {
+        self.steps += 1;
+        self.refused += usize::from(ours.code == 403 && theirs.code == 403);
+        let [ours, theirs] = [ours, theirs].map(|answer| {
+            let chosen = Chosen::of(&answer.body);
+            let mut answer = normal(answer, &chosen);
+            answer.warnings.sort();
+            sort_causes(&mut answer.body);
+            // Each server chooses its own.
+            for port in answer.body["spec"]["ports"].as_array_mut().into_iter().flatten() {
+                if port["nodePort"].is_number() {
+                    port["nodePort"] = json!("<port>");
+                }
+            }
+            answer
+        });
+        if ours != theirs {
+            self.lines.push(format!("{what}\n  ours   {ours:?}\n  theirs {theirs:?}"));
+        }
+    }
+}
+
+/// Sorts what is wrong with an object: upstream goes through amounts in no order.
+fn sort_causes(body: &mut Value) {
+    if let Some(causes) = body.pointer_mut("/details/causes").and_then(Value::as_array_mut) {
+        causes.sort_by_key(Value::to_string);
+    }
+    let sorted = body["message"].as_str().and_then(|message| {
+        let (before, list) = message.strip_suffix(']')?.split_once(": [")?;
+        let mut all: Vec<&str> = list.split(", ").collect();
+        all.sort_unstable();
+        Some(format!("{before}: [{}]", all.join(", ")))
+    });
+    if let Some(sorted) = sorted {
+        body["message"] = Value::from(sorted);
+    }
+}
+
+async fn compare(pair: &Pair, case: &PluginCase) -> Compared {
+    let mut compared = Compared::default();
+    let PluginCase { name, labels, rule, objects, then } = case;
+    let namespace = json!({"metadata": {"name": name, "labels": labels}});
+    let made = both(pair, Method::POST, "/api/v1/namespaces", Some(&namespace)).await;
+    let is_made = made.0.code == 201;
+    compared.take(&format!("{name}: namespace {labels}"), made.0, made.1);
+    if !is_made {
+        return compared;
+    }
+    if let Some((path, rule)) = rule {
+        let (ours, theirs) = both(pair, Method::POST, &path.replace("{}", name), Some(rule)).await;
+        let quota =
+            (ours.code == 201 && rule["kind"] == "ResourceQuota").then(|| rule["spec"]["hard"].clone());
+        compared.take(&format!("{name}: {rule}"), ours, theirs);
+        if let Some(hard) = quota {
+            for peer in [&pair.ours, &pair.theirs] {
+                count_nothing(peer, name, &hard).await;
+            }
+        }
+    }
+    for (path, object) in objects {
+        let (ours, theirs) = both(pair, Method::POST, &path.replace("{}", name), Some(object)).await;
+        compared.take(&format!("{name}: {path} {object} under {rule:?} {labels}"), ours, theirs);
+    }
+    if rule.as_ref().is_some_and(|(_, rule)| rule["kind"] == "ResourceQuota") {
+        let path = format!("/api/v1/namespaces/{name}/resourcequotas/rule");
+        let (ours, theirs) = both(pair, Method::GET, &path, None).await;
+        compared.take(&format!("{name}: the quota {rule:?}"), ours, theirs);
+    }
+    if let Some(labels) = then {
+        let path = format!("/api/v1/namespaces/{name}?fieldManager=t");
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        let (ours, theirs) = both(pair, Method::PUT, &path, Some(&namespace)).await;
+        compared.take(&format!("{name}: then {labels}"), ours, theirs);
+    }
+    compared
+}
+
+async fn both(pair: &Pair, method: Method, path: &str, body: Option<&Value>) -> (Answer, Answer) {
+    let ours = pair.ours.send(method.clone(), path, body).await.expect("an answer");
+    (ours, pair.theirs.send(method, path, body).await.expect("an answer"))
+}
+
+/// Writes the status of the quota, as the controller would on an empty namespace, and waits until the server
+/// has heard of it: another quota comes after it, without its scopes, which lets no Lease in.
+async fn count_nothing(peer: &Peer, namespace: &str, hard: &Value) {
+    let quotas = format!("/api/v1/namespaces/{namespace}/resourcequotas");
+    let heard = json!({SENTINEL: "0"});
+    let second = json!({"metadata": {"name": "heard"}, "spec": {"hard": heard}});
+    for (name, hard) in [("rule", hard), ("heard", &heard)] {
+        if name == "heard" {
+            let made = peer.send(Method::POST, &quotas, Some(&second)).await.expect("an answer");
+            assert_eq!(made.code, 201, "{}", made.body);
+        }
+        let used: serde_json::Map<String, Value> =
+            hard.as_object().into_iter().flatten().map(|(amount, _)| (amount.clone(), json!("0"))).collect();
+        let path = format!("{quotas}/{name}");
+        let mut quota = peer.send(Method::GET, &path, None).await.expect("an answer").body;
+        quota["status"] = json!({"hard": hard, "used": used});
+        let written = peer.send(Method::PUT, &format!("{path}/status"), Some(&quota)).await;
+        let written = written.expect("an answer");
+        assert_eq!(written.code, 200, "{}", written.body);
+    }
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases?dryRun=All");
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}});
+    for _ in 0..ASKED_MAX {
+        if peer.send(Method::POST, &leases, Some(&lease)).await.expect("an answer").code == 403 {
+            return;
+        }
+    }
+    panic!("{namespace}: nobody hears of the quota");
+}

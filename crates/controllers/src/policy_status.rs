@@ -1,0 +1,132 @@
+//! Tells the writer of a ValidatingAdmissionPolicy, in its status, what its expressions say of fields that
+//! there are not.
+//!
+//! In: policies; what is served. Out: `status.typeChecking` and `status.observedGeneration`. Never: keeps a
+//! policy; looks at one again before its generation is another.
+//!
+//! Source: kubernetes v1.36.3 `pkg/controller/validatingadmissionpolicystatus`.
+
+mod types;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use forebay_api::Body;
+use forebay_apimachinery::options::{ListOptions, UpdateOptions};
+use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::{GroupVersionKind, Reason, Status};
+use forebay_catalog::{Catalog, Served, Target};
+use forebay_cel::Type;
+use forebay_policy::{CheckedKind, type_warnings};
+use forebay_registry::{Informer, Notice, Registry};
+use forebay_rt::Instant;
+use serde_json::{Value, json};
+
+use crate::limits::TYPES_MAX;
+use crate::objects::{built_in, collection, find, named};
+use crate::queue::{Queue, Verdict};
+use crate::run::Named;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+const POLICIES: &str = "validatingadmissionpolicies";
+
+/// The controller.
+pub struct PolicyStatus {
+    registry: Registry,
+}
+
+impl PolicyStatus {
+    pub fn new(registry: Registry) -> PolicyStatus {
+        PolicyStatus { registry }
+    }
+}
+
+impl Named for PolicyStatus {
+    const NAME: &'static str = crate::Controller::PolicyStatus.name();
+
+    fn informers(&self) -> Result<Vec<Informer>, Status> {
+        let policies = built_in(&self.registry, GROUP, "v1", POLICIES)?;
+        Ok(vec![self.registry.informer(&collection(&policies, None), &ListOptions::default())?])
+    }
+
+    fn observe(&self, _: usize, notice: &Notice, _now: Instant, queue: &mut Queue<String>) {
+        if let Notice::Put(policy) = notice {
+            queue.add(policy.name().to_string());
+        }
+    }
+
+    fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {
+        let registry = self.registry.clone();
+        async move {
+            match sync(&registry, &name).await {
+                Ok(()) => Verdict::Done,
+                // It is gone, or somebody else wrote it, which is told of.
+                Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Verdict::Done,
+                Err(status) => Verdict::Retry(status.message),
+            }
+        }
+    }
+}
+
+async fn sync(registry: &Registry, name: &str) -> Result<(), Status> {
+    let policies = built_in(registry, GROUP, "v1", POLICIES)?;
+    let target = named(&policies, "", name);
+    let Some(found) = find(registry, &target).await? else { return Ok(()) };
+    let mut policy = policies.to_value(&found)?;
+    let generation = policy["metadata"]["generation"].as_i64().unwrap_or_default();
+    if generation <= policy["status"]["observedGeneration"].as_i64().unwrap_or_default() {
+        return Ok(());
+    }
+    let catalog = registry.catalog();
+    let kinds: Vec<CheckedKind> = kinds(&policy, &catalog)
+        .into_iter()
+        .filter_map(|served| {
+            let name = format!("{}/{}, Kind={}", served.gvk.group, served.gvk.version, served.gvk.kind);
+            Some(CheckedKind { name, object: types::of(&served)? })
+        })
+        .collect();
+    let params = params(&policy, &catalog).and_then(|served| types::of(&served)).unwrap_or(Type::Dyn);
+    let warnings = type_warnings(&policy, &kinds, &params);
+    let mut checking = json!({});
+    if !warnings.is_empty() {
+        checking["expressionWarnings"] = Value::Array(warnings);
+    }
+    policy["status"]["observedGeneration"] = json!(generation);
+    policy["status"]["typeChecking"] = checking;
+    let target = Target { subresource: Some("status".to_owned()), ..target };
+    registry.update(&target, &Body::Value(policy), &UpdateOptions::default()).await.map(drop)
+}
+
+/// The kinds that a policy names, in the order of their names; those that stand for others are not looked
+/// for.
+fn kinds(policy: &Value, catalog: &Catalog) -> Vec<Arc<Served>> {
+    let mut found: BTreeSet<GroupVersionKind> = BTreeSet::new();
+    let mut served = Vec::new();
+    let rules = policy["spec"]["matchConstraints"]["resourceRules"].as_array();
+    for rule in rules.into_iter().flatten() {
+        let named = |member: &str, but: &[char]| -> Vec<&str> {
+            let all = rule[member].as_array().into_iter().flatten().filter_map(Value::as_str);
+            all.filter(|name| !name.contains(but)).collect()
+        };
+        let (groups, versions) = (named("apiGroups", &['*']), named("apiVersions", &['*']));
+        for resource in named("resources", &['*', '/']) {
+            for group in &groups {
+                for version in &versions {
+                    let Some(known) = catalog.resource(group, version, resource) else { continue };
+                    if found.len() < TYPES_MAX && found.insert(known.gvk.clone()) {
+                        served.push(known.clone());
+                    }
+                }
+            }
+        }
+    }
+    served.sort_by(|one, two| one.gvk.cmp(&two.gvk));
+    served
+}
+
+fn params(policy: &Value, catalog: &Catalog) -> Option<Arc<Served>> {
+    let kind = &policy["spec"]["paramKind"];
+    let (group, version) = split_api_version(kind["apiVersion"].as_str()?);
+    let wanted = GroupVersionKind::new(group, version, kind["kind"].as_str()?);
+    catalog.iter().find(|served| served.gvk == wanted && served.store.is_some()).cloned()
+}

@@ -1,0 +1,60 @@
+//! `apiserver_admission_webhook_*`: what is counted of calls of webhooks, as text.
+//!
+//! In: what was counted. Out: families. Never: counts.
+
+use forebay_webhooks::{BOUNDS, Counted};
+
+use super::text::Text;
+
+/// Appends all of them; of some there may be nothing yet.
+pub fn write(text: &mut Text, counted: &Counted) {
+    let name = "apiserver_admission_webhook_admission_duration_seconds";
+    text.family(name, "histogram", "How long webhooks took.");
+    for ((webhook, step, operation, rejected), durations) in &counted.durations {
+        let rejected = rejected.to_string();
+        let labels =
+            [("name", &**webhook), ("operation", *operation), ("rejected", &*rejected), ("type", *step)];
+        let bounds = BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+        for (bound, count) in bounds.zip(durations.counts) {
+            let [name_of, operation, rejected, step] = labels;
+            text.value(
+                &format!("{name}_bucket"),
+                &[name_of, operation, rejected, step, ("le", &bound)],
+                count,
+            );
+        }
+        text.value(&format!("{name}_sum"), &labels, durations.seconds);
+        text.value(&format!("{name}_count"), &labels, durations.counts[BOUNDS.len()]);
+    }
+    let name = "apiserver_admission_webhook_request_total";
+    text.family(name, "counter", "Calls of webhooks, by the code of what came of them.");
+    for ((webhook, step, operation, number, rejected), count) in &counted.requests {
+        let (number, rejected) = (number.to_string(), rejected.to_string());
+        let labels = [
+            ("code", &*number),
+            ("name", &**webhook),
+            ("operation", *operation),
+            ("rejected", &*rejected),
+            ("type", *step),
+        ];
+        text.value(name, &labels, count);
+    }
+    let name = "apiserver_admission_webhook_rejection_count";
+    text.family(name, "counter", "Writes that webhooks refused, or that failed as one could not be asked.");
+    for ((webhook, step, operation, error, number), count) in &counted.rejections {
+        let number = number.to_string();
+        let labels = [
+            ("error_type", *error),
+            ("name", &**webhook),
+            ("operation", *operation),
+            ("rejection_code", &*number),
+            ("type", *step),
+        ];
+        text.value(name, &labels, count);
+    }
+    let name = "apiserver_admission_webhook_fail_open_count";
+    text.family(name, "counter", "Calls of webhooks that failed and did not count.");
+    for ((webhook, step), count) in &counted.open {
+        text.value(name, &[("name", &**webhook), ("type", *step)], count);
+    }
+}

@@ -1,0 +1,25 @@
+//! Flow control: whose turn it is, as requests wait for it.
+//!
+//! In: what a request asks, and what it will cost. Out: a turn, or why not.
+
+mod control;
+mod debug;
+mod explain;
+mod of_request;
+mod price;
+#[cfg(test)]
+mod price_table_tests;
+#[cfg(test)]
+mod price_tests;
+#[cfg(test)]
+mod tests;
+mod ticket;
+
+pub use control::FlowControl;
+pub use debug::{DUMPS, dump};
+pub use of_request::OfRequest;
+pub use price::{
+    Cost, delete_collection, deleted, document, list, list_that_is_made, object, rendering,
+    rendering_of_events, watch, write,
+};
+pub use ticket::{Starting, Ticket};

@@ -1,0 +1,167 @@
+//! Levels, their versions, and which of them a namespace asks for.
+//!
+//! In: the labels of a namespace. Out: what is enforced and what is warned of; labels that say nothing.
+//!
+//! Source: pod-security-admission v0.36.3 `api/helpers.go`.
+
+use std::fmt;
+
+use forebay_apimachinery::json::go_quote;
+use forebay_apimachinery::{Cause, CauseReason};
+use forebay_strategy::value::{Members, text_opt};
+
+/// How much a pod may, from all to little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SecurityLevel {
+    Privileged,
+    Baseline,
+    Restricted,
+}
+
+/// A level as one version of Kubernetes has it: `v1.25`, or the latest there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelVersion {
+    pub level: SecurityLevel,
+    /// The minor version; none is the latest.
+    pub minor: Option<i64>,
+}
+
+/// What a namespace asks for. What is audited is left out: nothing is audited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standards {
+    pub enforce: LevelVersion,
+    pub warn: LevelVersion,
+    /// What is wrong with the labels.
+    pub causes: Vec<Cause>,
+}
+
+impl SecurityLevel {
+    fn parse(text: &str) -> Option<SecurityLevel> {
+        Some(match text {
+            "privileged" => SecurityLevel::Privileged,
+            "baseline" => SecurityLevel::Baseline,
+            "restricted" => SecurityLevel::Restricted,
+            _ => return None,
+        })
+    }
+}
+
+impl Standards {
+    /// What labels ask for. A level to enforce that there is not is the strictest, one to warn of is none.
+    pub fn of(labels: &Members) -> Standards {
+        let free = LevelVersion { level: SecurityLevel::Privileged, minor: None };
+        let (mut enforce, mut warn, mut causes) = (free, free, Vec::new());
+        let own = level(labels, "enforce", &mut causes);
+        enforce.level = own.map_or(SecurityLevel::Privileged, |own| own.unwrap_or(SecurityLevel::Restricted));
+        enforce.minor = version(labels, "enforce-version", &mut causes).unwrap_or(None);
+        // Only what is wrong with them is of interest.
+        level(labels, "audit", &mut causes);
+        version(labels, "audit-version", &mut causes);
+        let own_warn = level(labels, "warn", &mut causes);
+        warn.level = own_warn.flatten().unwrap_or(SecurityLevel::Privileged);
+        let warn_version = version(labels, "warn-version", &mut causes);
+        warn.minor = warn_version.unwrap_or(None);
+        if own_warn.is_none() && own.flatten().is_some() && enforce.level > warn.level {
+            warn.level = enforce.level;
+            if warn_version.is_none() {
+                warn.minor = enforce.minor;
+            }
+        }
+        Standards { enforce, warn, causes }
+    }
+}
+
+/// The level that a label names: none without the label, and none within where there is no such level.
+fn level(labels: &Members, name: &str, causes: &mut Vec<Cause>) -> Option<Option<SecurityLevel>> {
+    let value = label(labels, name)?;
+    let level = SecurityLevel::parse(value);
+    if level.is_none() {
+        causes.push(invalid(name, value, "must be one of privileged, baseline, restricted"));
+    }
+    Some(level)
+}
+
+/// The minor version that a label names; none without it.
+fn version(labels: &Members, name: &str, causes: &mut Vec<Cause>) -> Option<Option<i64>> {
+    let value = label(labels, name)?;
+    let digits = value.strip_prefix("v1.").filter(|digits| {
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain && (*digits == "0" || !digits.starts_with('0'))
+    });
+    let minor = digits.and_then(|digits| digits.parse().ok());
+    if minor.is_none() && value != "latest" {
+        causes.push(invalid(name, value, "must be \"latest\" or \"v1.x\""));
+    }
+    Some(minor)
+}
+
+fn label<'l>(labels: &'l Members, name: &str) -> Option<&'l str> {
+    text_opt(labels, &format!("pod-security.kubernetes.io/{name}"))
+}
+
+fn invalid(name: &str, value: &str, why: &str) -> Cause {
+    Cause {
+        reason: CauseReason::FieldValueInvalid,
+        message: format!("Invalid value: {}: {why}", go_quote(value)),
+        field: format!("metadata.labels[pod-security.kubernetes.io/{name}]"),
+    }
+}
+
+/// `restricted:latest`, `baseline:v1.25`.
+impl fmt::Display for LevelVersion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = match self.level {
+            SecurityLevel::Privileged => "privileged",
+            SecurityLevel::Baseline => "baseline",
+            SecurityLevel::Restricted => "restricted",
+        };
+        match self.minor {
+            Some(minor) => write!(out, "{level}:v1.{minor}"),
+            None => write!(out, "{level}:latest"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn said(labels: Value) -> String {
+        let labels: Members = labels
+            .as_object()
+            .expect("labels")
+            .iter()
+            .map(|(name, value)| (format!("pod-security.kubernetes.io/{name}"), value.clone()))
+            .collect();
+        let Standards { enforce, warn, causes } = Standards::of(&labels);
+        let causes: Vec<String> =
+            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        format!("{enforce} {warn} {}", causes.join("; "))
+    }
+
+    #[test]
+    fn labels_say_what_is_enforced_and_warned_of() {
+        for (labels, wanted) in [
+            (json!({}), "privileged:latest privileged:latest "),
+            (json!({"enforce": "baseline"}), "baseline:latest baseline:latest "),
+            (
+                json!({"enforce": "restricted", "enforce-version": "v1.20"}),
+                "restricted:v1.20 restricted:v1.20 ",
+            ),
+            (
+                json!({"enforce": "restricted", "enforce-version": "v1.20", "warn-version": "v1.9"}),
+                "restricted:v1.20 restricted:v1.9 ",
+            ),
+            (json!({"enforce": "restricted", "warn": "privileged"}), "restricted:latest privileged:latest "),
+            (json!({"warn": "baseline"}), "privileged:latest baseline:latest "),
+            (
+                json!({"enforce": "none", "enforce-version": "v1.01", "warn": "all"}),
+                "restricted:latest privileged:latest metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: \"none\": must be one of privileged, baseline, restricted; metadata.labels[pod-security.kubernetes.io/enforce-version]: Invalid value: \"v1.01\": must be \"latest\" or \"v1.x\"; metadata.labels[pod-security.kubernetes.io/warn]: Invalid value: \"all\": must be one of privileged, baseline, restricted",
+            ),
+        ] {
+            assert_eq!(said(labels.clone()), wanted, "{labels}");
+        }
+    }
+}

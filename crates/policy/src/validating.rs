@@ -1,0 +1,159 @@
+//! What the validations of a policy say of a request, with one parameter.
+//!
+//! In: a compiled policy, what it is evaluated over. Out: decisions with their messages. Never: what comes of
+//! them, which the binding says.
+//!
+//! Source: apiserver v0.36.3 `pkg/admission/plugin/policy/validating/validator.go`.
+
+use forebay_apimachinery::Reason;
+use forebay_cel::Value;
+
+use crate::composition::Composition;
+use crate::conditions;
+use crate::evaluation::{Expression, Inputs, OUT_OF_BUDGET, OutOfBudget, activation, evaluate, slots};
+use crate::limits::{EVALUATION_COST_MAX, MESSAGE_BYTES_MAX};
+use crate::policy::{FailurePolicy, Policy, Validation};
+
+/// What is against a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub message: String,
+    pub reason: Reason,
+}
+
+/// What came of all validations.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// What the binding's actions are for.
+    pub failed: Vec<Finding>,
+    /// What denies whatever the binding says: annotations that could not be made.
+    pub denied: Vec<Finding>,
+}
+
+type Results<'a> = Vec<Result<Value<'a>, String>>;
+
+impl Policy {
+    /// Evaluates the policy.
+    ///
+    /// - `for_conditions`: the same for its match conditions, which know no namespace.
+    /// - `left`: what the write may still cost.
+    pub fn validate(&self, inputs: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64) -> Findings {
+        let failed = |message: String| Findings { failed: self.on_error(message), denied: Vec::new() };
+        if !self.conditions.is_empty() {
+            match conditions::hold(&self.conditions, &self.variables, self.failure, for_conditions, left) {
+                Ok(true) => {}
+                Ok(false) => return Findings::default(),
+                Err(why) => return failed(why),
+            }
+        }
+        let own = EVALUATION_COST_MAX.min(*left);
+        let mut budget = own;
+        let decided = self.decide(inputs, &mut budget);
+        *left = left.saturating_sub(own - budget);
+        let Ok(decided) = decided else { return failed(OUT_OF_BUDGET.to_owned()) };
+        let own = EVALUATION_COST_MAX.min(*left);
+        let mut budget = own;
+        let annotated = self.annotate(inputs, &mut budget);
+        *left = left.saturating_sub(own - budget);
+        match annotated {
+            Ok(denied) => Findings { failed: decided, denied },
+            Err(OutOfBudget) => failed(OUT_OF_BUDGET.to_owned()),
+        }
+    }
+
+    fn on_error(&self, message: String) -> Vec<Finding> {
+        match self.failure {
+            FailurePolicy::Fail => vec![Finding { message, reason: Reason::Invalid }],
+            FailurePolicy::Ignore => Vec::new(),
+        }
+    }
+
+    fn decide(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Vec<Finding>, OutOfBudget> {
+        let (with_authorizer, without) = (slots(inputs, true), slots(inputs, false));
+        let composition = Composition::new(&self.variables);
+        let with = activation(&with_authorizer, inputs, &composition);
+        let mut results: Results<'_> = Vec::with_capacity(self.validations.len());
+        for validation in &self.validations {
+            results
+                .push(evaluate(&validation.expression, with, &composition, left).inspect_err(|_| *left = 0)?);
+        }
+        let of_messages = Composition::new(&self.variables);
+        let with = activation(&without, inputs, &of_messages);
+        let mut messages = Vec::with_capacity(self.validations.len());
+        let mut is_out = false;
+        for validation in &self.validations {
+            let Some(expression) = &validation.message_expression else {
+                messages.push(None);
+                continue;
+            };
+            match evaluate(expression, with, &of_messages, left) {
+                Ok(result) => messages.push(result.ok()),
+                Err(OutOfBudget) => {
+                    *left = 0;
+                    is_out = true;
+                    messages.clear();
+                    break;
+                }
+            }
+        }
+        let mut decided = Vec::new();
+        for (at, (validation, result)) in self.validations.iter().zip(results).enumerate() {
+            match result {
+                Err(why) => decided.extend(self.on_error(why)),
+                Ok(_) if is_out => {
+                    decided.extend(self.on_error(format!("failed messageExpression: {OUT_OF_BUDGET}")));
+                }
+                Ok(Value::Bool(true)) => {}
+                Ok(_) => {
+                    let made = messages.get(at).and_then(Option::as_ref);
+                    decided.push(Finding { message: validation.told(made), reason: validation.reason });
+                }
+            }
+        }
+        Ok(decided)
+    }
+
+    /// What denies by annotations. There is no audit log that others could be told in.
+    fn annotate(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Vec<Finding>, OutOfBudget> {
+        let slots = slots(inputs, true);
+        let composition = Composition::new(&self.variables);
+        let with = activation(&slots, inputs, &composition);
+        let mut denied = Vec::new();
+        for annotation in &self.annotations {
+            let result = evaluate(annotation, with, &composition, left).inspect_err(|_| *left = 0)?;
+            match result {
+                Err(why) => denied.extend(self.on_error(why)),
+                Ok(Value::String(_) | Value::Null) => {}
+                Ok(other) => {
+                    denied.push(Finding { message: unsupported(annotation, &other), reason: Reason::Invalid })
+                }
+            }
+        }
+        Ok(denied)
+    }
+}
+
+fn unsupported(annotation: &Expression, found: &Value<'_>) -> String {
+    format!(
+        "valueExpression '{}' resulted in unsupported return type: {}. Return type must be either string or null.",
+        annotation.text,
+        found.type_name()
+    )
+}
+
+impl Validation {
+    /// What is told of it: what its expression made, what it says, or its text.
+    fn told(&self, made: Option<&Value<'_>>) -> String {
+        let made = match made {
+            Some(Value::String(text)) => text.trim(),
+            _ => "",
+        };
+        if !made.is_empty() && made.len() <= MESSAGE_BYTES_MAX && !made.contains('\n') {
+            return made.to_owned();
+        }
+        if self.message.is_empty() {
+            return format!("failed expression: {}", self.expression.text.trim());
+        }
+        self.message.to_string()
+    }
+}

@@ -1,0 +1,306 @@
+//! Whether a write fits into the quotas of its namespace, and what is used once it does.
+//!
+//! In: quotas as they stand, and what a write is to them. Out: the same quotas with what it adds, or why it
+//! may not. Never: writes one.
+//!
+//! Source: apiserver v0.36.3 `admission/plugin/resourcequota/controller.go` (`CheckRequest`).
+
+use crate::amounts::Amounts;
+use crate::devices::DeviceClasses;
+use crate::evaluator::Evaluator;
+use crate::resource_quota::ResourceQuota;
+use crate::subject::QuotaSubject;
+
+/// A write, as far as quotas look at it.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    pub evaluator: Evaluator,
+    /// The write is of `status`, where what is used is counted and never refused.
+    pub is_status: bool,
+    pub new: QuotaSubject,
+    /// What was there before; none for a create.
+    pub old: Option<QuotaSubject>,
+    /// The device classes that claims for devices are counted by; none for other resources.
+    pub classes: DeviceClasses,
+}
+
+impl Charge {
+    /// Whether `quota` limits what objects of this resource use.
+    pub fn is_limited_by(&self, quota: &ResourceQuota) -> bool {
+        self.evaluator.counts_any(&quota.hard, &self.classes)
+    }
+}
+
+/// Why a write may not, in kube-apiserver's words.
+pub type QuotaRefusal = String;
+
+/// Puts what `request` uses more down in each quota that it is in. Whether that changes any.
+///
+/// # Errors
+/// What the first quota has against it; `quotas` are as they were.
+pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, QuotaRefusal> {
+    let Charge { evaluator, is_status, new, old, classes } = request;
+    let mut within = Vec::new();
+    for (at, quota) in quotas.iter().enumerate() {
+        let counted = quota.hard.only(|name, _| evaluator.counts(name, classes));
+        if counted.is_empty() || !new.is_in(&quota.scopes) {
+            continue;
+        }
+        if let Some(unsaid) = new.unsaid(|name| counted.has(name)) {
+            return Err(format!("failed quota: {}: {unsaid}", quota.name));
+        }
+        if counted.names().any(|name| !quota.used.has(name)) {
+            let names: Vec<&str> = counted.names().collect();
+            return Err(format!("status unknown for quota: {}, resources: {}", quota.name, names.join(",")));
+        }
+        within.push(at);
+    }
+    let negative: Vec<&str> =
+        new.usage.iter().filter(|(_, amount)| amount.nanos < 0).map(|(name, _)| name).collect();
+    if !negative.is_empty() {
+        return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
+    }
+    let mut charged = Vec::new();
+    for at in within {
+        let quota = &quotas[at];
+        let before = old.as_ref().filter(|old| old.is_in(&quota.scopes));
+        let none = Amounts::default();
+        let more = new.usage.beyond(before.map_or(&none, |old| &old.usage));
+        let more = more.only(|name, _| quota.hard.has(name));
+        if more.is_empty() {
+            continue;
+        }
+        let mut used = quota.used.clone();
+        used.add(&more);
+        let over = |name: &str| {
+            let (used, hard) = (used.get(name), quota.hard.get(name));
+            matches!((used, hard), (Some(used), Some(hard)) if used.nanos > hard.nanos)
+        };
+        let exceeded = more.only(|name, _| over(name));
+        if !is_status && !exceeded.is_empty() {
+            let of = |amounts: &Amounts| amounts.only(|name, _| exceeded.has(name));
+            return Err(format!(
+                "exceeded quota: {}, requested: {exceeded}, used: {}, limited: {}",
+                quota.name,
+                of(&quota.used),
+                of(&quota.hard)
+            ));
+        }
+        charged.push((at, used));
+    }
+    let is_changed = !charged.is_empty();
+    for (at, used) in charged {
+        quotas[at].used = used;
+    }
+    Ok(is_changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn quota(spec: Value, hard: Value, used: Value) -> ResourceQuota {
+        let quota = json!({"metadata": {"name": "q"}, "spec": spec, "status": {"hard": hard, "used": used}});
+        ResourceQuota::of(quota.as_object().expect("an object"))
+    }
+
+    fn request(resource: (&str, &str), new: &Value, old: Option<&Value>) -> Charge {
+        let evaluator = Evaluator::of(resource.0, resource.1).expect("counted");
+        let classes = DeviceClasses::default();
+        let members = |object: &Value| object.as_object().expect("an object").clone();
+        let subject = |object: &Value| QuotaSubject::of(&evaluator, &members(object), &classes, 0);
+        let (new, old) = (subject(new), old.map(subject));
+        Charge { is_status: false, new, old, classes, evaluator: evaluator.clone() }
+    }
+
+    fn charged(quota: ResourceQuota, request: &Charge) -> String {
+        let mut quotas = [quota];
+        match charge(&mut quotas, request) {
+            Ok(_) => quotas[0].used.to_string(),
+            Err(refusal) => refusal,
+        }
+    }
+
+    fn pod(requests: Value, limits: Value) -> Value {
+        json!({"spec": {"containers": [{"name": "c", "resources": {"requests": requests, "limits": limits}}]}})
+    }
+
+    #[test]
+    fn a_create_is_counted_up_to_the_limit() {
+        let hard = json!({"cpu": "3", "memory": "100Gi", "pods": "5"});
+        let used = json!({"cpu": "1", "memory": "50Gi", "pods": "3"});
+        let fits = request(("", "pods"), &pod(json!({"cpu": "100m", "memory": "2Gi"}), json!({})), None);
+        assert_eq!(
+            charged(quota(json!({}), hard.clone(), used.clone()), &fits),
+            "cpu=1100m,memory=52Gi,pods=4"
+        );
+        let over = request(("", "pods"), &pod(json!({"cpu": "3", "memory": "2Gi"}), json!({})), None);
+        assert_eq!(
+            charged(quota(json!({}), hard, used), &over),
+            "exceeded quota: q, requested: cpu=3, used: cpu=1, limited: cpu=3"
+        );
+    }
+
+    #[test]
+    fn what_is_counted_has_to_be_said_by_each_container() {
+        let hard = json!({"limits.memory": "1Gi", "requests.cpu": "1"});
+        let used = json!({"limits.memory": "0", "requests.cpu": "0"});
+        let silent = request(("", "pods"), &pod(json!({}), json!({})), None);
+        assert_eq!(
+            charged(quota(json!({}), hard.clone(), used.clone()), &silent),
+            "failed quota: q: must specify limits.memory for: c; requests.cpu for: c"
+        );
+        let mut whole = pod(json!({}), json!({}));
+        whole["spec"]["resources"] = json!({"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}});
+        let whole = request(("", "pods"), &whole, None);
+        assert_eq!(charged(quota(json!({}), hard, used), &whole), "limits.memory=1Gi,requests.cpu=500m");
+    }
+
+    #[test]
+    fn a_quota_that_nobody_has_counted_for_refuses() {
+        let silent = request(("", "pods"), &pod(json!({}), json!({})), None);
+        assert_eq!(
+            charged(quota(json!({}), json!({"pods": "1", "count/pods": "1"}), json!({"pods": "0"})), &silent),
+            "status unknown for quota: q, resources: count/pods,pods"
+        );
+    }
+
+    #[test]
+    fn an_update_is_counted_by_what_it_adds() {
+        let hard =
+            json!({"requests.storage": "10Gi", "gold.storageclass.storage.k8s.io/requests.storage": "5Gi"});
+        let used =
+            json!({"requests.storage": "2Gi", "gold.storageclass.storage.k8s.io/requests.storage": "2Gi"});
+        let claim = |storage: &str| json!({"spec": {"storageClassName": "gold", "resources": {"requests": {"storage": storage}}}});
+        let grown = request(("", "persistentvolumeclaims"), &claim("3Gi"), Some(&claim("2Gi")));
+        assert_eq!(
+            charged(quota(json!({}), hard.clone(), used.clone()), &grown),
+            "gold.storageclass.storage.k8s.io/requests.storage=3Gi,requests.storage=3Gi"
+        );
+        let too_much = request(("", "persistentvolumeclaims"), &claim("6Gi"), Some(&claim("2Gi")));
+        assert_eq!(
+            charged(quota(json!({}), hard, used), &too_much),
+            "exceeded quota: q, requested: gold.storageclass.storage.k8s.io/requests.storage=4Gi, used: gold.storageclass.storage.k8s.io/requests.storage=2Gi, limited: gold.storageclass.storage.k8s.io/requests.storage=5Gi"
+        );
+    }
+
+    #[test]
+    fn a_service_takes_ports_and_balancers() {
+        let hard = json!({"services": "2", "services.nodeports": "2", "services.loadbalancers": "1"});
+        let used = json!({"services": "0", "services.nodeports": "0", "services.loadbalancers": "0"});
+        let service = |spec: Value| request(("", "services"), &json!({"spec": spec}), None);
+        let ports = json!([{"port": 80}, {"port": 81}]);
+        let now = |spec: Value| charged(quota(json!({}), hard.clone(), used.clone()), &service(spec));
+        assert_eq!(
+            now(json!({"type": "LoadBalancer", "ports": ports})),
+            "services=1,services.loadbalancers=1,services.nodeports=2"
+        );
+        assert_eq!(
+            now(json!({"type": "LoadBalancer", "ports": ports, "allocateLoadBalancerNodePorts": false})),
+            "services=1,services.loadbalancers=1,services.nodeports=0"
+        );
+        assert_eq!(
+            now(json!({"type": "ClusterIP", "ports": ports})),
+            "services=1,services.loadbalancers=0,services.nodeports=0"
+        );
+    }
+
+    #[test]
+    fn objects_of_any_kind_are_counted_by_name() {
+        for (resource, name) in [
+            (("", "configmaps"), "configmaps"),
+            (("", "configmaps"), "count/configmaps"),
+            (("", "serviceaccounts"), "count/serviceaccounts"),
+            (("apps", "deployments"), "count/deployments.apps"),
+            (("example.com", "widgets"), "count/widgets.example.com"),
+        ] {
+            let one = request(resource, &json!({}), None);
+            assert_eq!(
+                charged(quota(json!({}), json!({name: "2"}), json!({name: "1"})), &one),
+                format!("{name}=2")
+            );
+            assert_eq!(
+                charged(quota(json!({}), json!({name: "1"}), json!({name: "1"})), &one),
+                format!("exceeded quota: q, requested: {name}=1, used: {name}=1, limited: {name}=1")
+            );
+        }
+    }
+
+    #[test]
+    fn a_quota_is_about_what_its_scopes_name() {
+        let best_effort = pod(json!({}), json!({}));
+        let mut job = pod(json!({"cpu": "1"}), json!({}));
+        job["spec"]["activeDeadlineSeconds"] = json!(5);
+        let mut high = best_effort.clone();
+        high["spec"]["priorityClassName"] = json!("high");
+        let mut far = best_effort.clone();
+        far["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
+            json!([{"topologyKey": "zone", "namespaces": ["other"]}]);
+        let selector = |name: &str, operator: &str, values: Value| json!({"scopeSelector": {"matchExpressions": [{"scopeName": name, "operator": operator, "values": values}]}});
+        let is_in = |spec: &Value, pod: &Value| {
+            let pods = |number: &str| json!({"pods": number});
+            charged(quota(spec.clone(), pods("1"), pods("0")), &request(("", "pods"), pod, None)) == "pods=1"
+        };
+        for (spec, wanted) in [
+            (json!({"scopes": ["BestEffort"]}), [true, false, true, true]),
+            (json!({"scopes": ["NotBestEffort"]}), [false, true, false, false]),
+            (json!({"scopes": ["Terminating"]}), [false, true, false, false]),
+            (json!({"scopes": ["NotTerminating", "BestEffort"]}), [true, false, true, true]),
+            (json!({"scopes": ["CrossNamespacePodAffinity"]}), [false, false, false, true]),
+            (selector("PriorityClass", "In", json!(["high", "low"])), [false, false, true, false]),
+            (selector("PriorityClass", "NotIn", json!(["high"])), [true, true, false, true]),
+            (selector("PriorityClass", "Exists", json!([])), [false, false, true, false]),
+            (selector("PriorityClass", "DoesNotExist", json!([])), [true, true, false, true]),
+        ] {
+            assert_eq!([&best_effort, &job, &high, &far].map(|pod| is_in(&spec, pod)), wanted, "{spec}");
+        }
+    }
+
+    #[test]
+    fn devices_are_counted_by_class_and_by_the_worst_alternative() {
+        let classes =
+            [json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}})];
+        let classes = DeviceClasses::of(classes.into_iter().filter_map(|class| class.as_object().cloned()));
+        let claim = json!({"spec": {"devices": {"requests": [
+            {"name": "a", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}},
+            {"name": "b", "firstAvailable": [
+                {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+                {"deviceClassName": "nic", "allocationMode": "All"},
+            ]},
+        ]}}});
+        let evaluator = Evaluator::of("resource.k8s.io", "resourceclaims").expect("counted");
+        let usage = QuotaSubject::of(&evaluator, claim.as_object().expect("an object"), &classes, 0).usage;
+        assert_eq!(
+            usage.to_string(),
+            "count/resourceclaims.resource.k8s.io=1,gpu.deviceclass.resource.k8s.io/devices=3,nic.deviceclass.resource.k8s.io/devices=32,requests.deviceclass.resource.kubernetes.io/gpu=3,requests.deviceclass.resource.kubernetes.io/nic=32,requests.example.com/gpu=3"
+        );
+        for (name, counted) in [
+            ("requests.example.com/gpu", true),
+            ("requests.example.com/nic", false),
+            ("requests.deviceclass.resource.kubernetes.io/gpu", true),
+            ("any.deviceclass.resource.k8s.io/devices", true),
+        ] {
+            assert_eq!(evaluator.counts(name, &classes), counted, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_has_ended_counts_as_an_object_only() {
+        let mut ended = pod(json!({"cpu": "1"}), json!({}));
+        ended["status"]["phase"] = json!("Succeeded");
+        assert_eq!(request(("", "pods"), &ended, None).new.usage.to_string(), "count/pods=1");
+        let mut deleted = pod(json!({"cpu": "1"}), json!({}));
+        deleted["metadata"] =
+            json!({"deletionTimestamp": "1970-01-01T00:00:05Z", "deletionGracePeriodSeconds": 0});
+        let usage = |now: i64| {
+            let object = deleted.as_object().expect("an object");
+            QuotaSubject::of(&Evaluator::Pods, object, &DeviceClasses::default(), now).usage.to_string()
+        };
+        assert_eq!(
+            (usage(5).as_str(), usage(6).as_str()),
+            ("count/pods=1,cpu=1,pods=1,requests.cpu=1", "count/pods=1")
+        );
+    }
+}

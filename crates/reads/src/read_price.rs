@@ -1,0 +1,145 @@
+//! CPU time of a read, by what is inflated, made and deflated for it.
+//!
+//! In: what it weighs, and how it is answered. Out: time on one core. Never: what it holds.
+//!
+//! Figures are in picoseconds, as the release build took them on a machine of two cores for ConfigMaps of
+//! 0.2, 2 and 20 kB and pods of 2.7 kB; `price_table.rs` of endpoints has them.
+
+use std::time::Duration;
+
+use forebay_watchcache::Estimate;
+
+use crate::plan::Weight;
+
+/// To look at an object that a selector may want.
+const LOOK: u64 = 14_000;
+/// To inflate what becomes of one byte at rest.
+const INFLATED_BYTE: u64 = 3_300;
+/// To deflate what becomes one byte of it.
+const DEFLATED_BYTE: u64 = 11_200;
+/// To send a byte: to copy it, and to encrypt it.
+const SENT_BYTE: u64 = 250;
+/// The same of a message, which lies by itself; and to find the message of an object that others stand
+/// between.
+const MESSAGE_BYTE: u64 = 450;
+const MESSAGE_APART: u64 = 300_000;
+/// What a list of messages takes besides.
+const MESSAGES: Duration = Duration::from_micros(14);
+/// The same of a block that goes as it is, with what it takes to put blocks together.
+const BLOCK_BYTE: u64 = 450;
+/// A row of a Table, and what is left of an object that is shown by its metadata: about so many bytes.
+const ROW_BYTES: usize = 300;
+
+/// How a list is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rendering {
+    pub making: Making,
+    /// From how many bytes on it is deflated, if it is.
+    pub gzip_bytes_min: Option<usize>,
+}
+
+/// What is made of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Making {
+    /// Nothing: it goes as it is stored.
+    Stored,
+    /// A part of it is left out.
+    Trimmed,
+    Row,
+    Metadata,
+    Protobuf,
+    Yaml,
+    Indented,
+}
+
+/// What that takes for an object, and for each byte of it that is no text. What repeats itself is names and
+/// brackets: so many bytes as deflate leaves out.
+struct Rate {
+    object: u64,
+    structure_byte: u64,
+}
+
+impl Rendering {
+    pub const STORED: Rendering = Rendering { making: Making::Stored, gzip_bytes_min: None };
+}
+
+impl Making {
+    fn rate(self) -> Rate {
+        let (object, structure_byte) = match self {
+            Making::Stored => (0, 0),
+            Making::Trimmed => (1_000_000, 0),
+            Making::Row => (900_000, 750),
+            Making::Metadata => (0, 0),
+            Making::Protobuf => (50_000, 0),
+            Making::Yaml => (1_400_000, 19_000),
+            Making::Indented => (0, 2_700),
+        };
+        Rate { object, structure_byte }
+    }
+
+    /// How long it becomes, from what it is as JSON, and in deflate.
+    fn bytes(self, objects: usize, json: usize, deflated: usize) -> usize {
+        match self {
+            Making::Stored | Making::Trimmed | Making::Yaml | Making::Indented => json,
+            Making::Row | Making::Metadata => objects * ROW_BYTES,
+            // Names are left out: two fifths of what does not repeat itself remain.
+            Making::Protobuf => json / 5 * 2 + deflated * 13 / 10,
+        }
+    }
+
+    /// How long that is in deflate.
+    fn zipped(self, bytes: usize, deflated: usize) -> usize {
+        match self {
+            // Rows are alike.
+            Making::Row | Making::Metadata => bytes / 5,
+            Making::Stored | Making::Trimmed | Making::Yaml | Making::Indented | Making::Protobuf => deflated,
+        }
+    }
+}
+
+/// To find what is shown, to make what is answered of it, and to send that.
+pub fn cpu(Weight { of, is_whole }: Weight, Rendering { making, gzip_bytes_min }: Rendering) -> Duration {
+    let bytes = making.bytes(of.selected, of.selected_bytes, of.deflated_bytes);
+    let gzip_bytes_min = gzip_bytes_min.filter(|min| bytes >= *min);
+    if let Some(ahead) = gzip_bytes_min.filter(|_| is_whole && making == Making::Stored) {
+        return from_blocks(of.selected_bytes, of.deflated_bytes, ahead);
+    }
+    let deflating = match gzip_bytes_min {
+        None => Duration::ZERO,
+        Some(_) => nanos(making.zipped(bytes, of.deflated_bytes), DEFLATED_BYTE),
+    };
+    let looks = if of.selected < of.objects { nanos(of.objects, LOOK) } else { Duration::ZERO };
+    looks + deflating + if making == Making::Protobuf { messages(of, bytes) } else { made(of, making, bytes) }
+}
+
+/// To send what is made already, or was for another.
+pub fn sent(Weight { of, .. }: Weight, Rendering { making, gzip_bytes_min }: Rendering) -> Duration {
+    let bytes = making.bytes(of.selected, of.selected_bytes, of.deflated_bytes);
+    let is_zipped = gzip_bytes_min.is_some_and(|min| bytes >= min);
+    nanos(if is_zipped { making.zipped(bytes, of.deflated_bytes) } else { bytes }, SENT_BYTE)
+}
+
+fn made(of: Estimate, making: Making, bytes: usize) -> Duration {
+    let Rate { object, structure_byte } = making.rate();
+    let structure = of.selected_bytes.saturating_sub(of.deflated_bytes);
+    nanos(of.inflated_bytes, INFLATED_BYTE)
+        + nanos(of.selected, object)
+        + nanos(structure, structure_byte)
+        + nanos(bytes, SENT_BYTE)
+}
+
+/// Messages are there, as a rule: nothing is inflated for them.
+fn messages(of: Estimate, bytes: usize) -> Duration {
+    let object = Making::Protobuf.rate().object + if of.selected < of.objects { MESSAGE_APART } else { 0 };
+    MESSAGES + nanos(of.selected, object) + nanos(bytes, MESSAGE_BYTE)
+}
+
+/// The first of it is read ahead to know whether it is worth it, and deflated; the rest is there.
+fn from_blocks(bytes: usize, deflated: usize, ahead: usize) -> Duration {
+    let loose = deflated as u128 * bytes.min(ahead) as u128 / bytes.max(1) as u128;
+    nanos(deflated, BLOCK_BYTE) + nanos(loose as usize, INFLATED_BYTE + DEFLATED_BYTE)
+}
+
+fn nanos(count: usize, each_picos: u64) -> Duration {
+    Duration::from_nanos((count as u64).saturating_mul(each_picos) / 1_000)
+}

@@ -1,9 +1,0 @@
-//! Wall time as objects and Tables show it.
-
-use forebay_rt::Clock;
-use jiff::Timestamp;
-
-/// Wall time as the printers take it.
-pub(crate) fn timestamp(clock: &Clock) -> Timestamp {
-    Timestamp::from_millisecond(clock.unix_ms() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
-}

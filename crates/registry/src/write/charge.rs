@@ -1,0 +1,58 @@
+//! charge: what a write uses is counted in the quotas of its namespace, once, however many rounds it takes.
+//!
+//! In: a write that everybody else lets through. Out: the same, counted; 403 where a quota has not as much.
+//! Never: gives back what a write that fails later was counted for: that is the controller's, as upstream.
+
+use std::sync::Arc;
+
+use forebay_api::Eventual;
+use forebay_catalog::store::Mode;
+use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject};
+use serde_json::Value;
+
+use super::flow::{Flow, Passed};
+use super::{Write, attributes};
+use crate::context::Context;
+use crate::quota_queue::Refused;
+use crate::quotas;
+
+pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
+    let Some(request) = request(write, context) else { return Eventual::Now(Ok(Flow::Next)) };
+    Eventual::later(async move {
+        let is_dry_run = write.mode == Mode::DryRun;
+        let charged = quotas::charge(context, write.target.namespace(), request, is_dry_run).await;
+        write.is_charged = charged.is_ok();
+        charged.map(|()| Flow::Next).map_err(|refused| match refused {
+            Refused::ByQuota(why) => {
+                let Write { verb, target, old, mode, proposed, .. } = &*write;
+                attributes(verb, target, old.as_ref(), *mode).forbidden(proposed, &why)
+            }
+            Refused::With(status) => status,
+        })
+    })
+}
+
+/// What quotas look at; none where there is nothing to look at.
+fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
+    let served = write.served();
+    if write.is_charged || !served.namespaced || !context.admission.has("ResourceQuota") {
+        return None;
+    }
+    let evaluator = Evaluator::of(served.group(), served.resource())?;
+    let (subresource, old) = (write.subresource().unwrap_or(""), write.old.as_ref());
+    if !evaluator.handles(&write.verb, subresource, &write.proposed, old) {
+        return None;
+    }
+    if !quotas::may_limit(context, write.target.namespace()) {
+        return None;
+    }
+    let classes = match evaluator {
+        Evaluator::ResourceClaims => quotas::device_classes(context),
+        _ => DeviceClasses::default(),
+    };
+    let now = context.timestamp().as_second();
+    let subject =
+        |object: &Value| object.as_object().map(|object| QuotaSubject::of(&evaluator, object, &classes, now));
+    let (new, old) = (subject(&write.proposed)?, old.and_then(subject));
+    Some(Charge { is_status: subresource == "status", new, old, classes, evaluator: evaluator.clone() })
+}

@@ -1,0 +1,247 @@
+//! What validating policies have against a write.
+//!
+//! In: a write that is valid. Out: a refusal in upstream's words, or warnings. Never: more work for one write
+//! than `policy`'s limits say.
+//!
+//! Source: apiserver v0.36.3 `pkg/admission/plugin/policy/validating/dispatcher.go`.
+
+use std::sync::Arc;
+
+use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
+use forebay_catalog::Served;
+use forebay_policy::limits::WRITE_COST_MAX;
+use forebay_policy::{
+    Binding, FailurePolicy, Finding, Findings, Hook, Matched, ParamKind, Policy, ValidationAction,
+};
+use serde_json::Value;
+
+use super::params::{self, Params};
+use crate::context::Context;
+use crate::write::view::{Objects, View};
+use crate::write::{Write, attributes};
+
+/// By which name they are turned off.
+const VALIDATING: &str = "ValidatingAdmissionPolicy";
+
+/// What is never judged by policies: they themselves, lest nobody can take one back, and what is asked of the
+/// server and not stored.
+const EXCLUDED: [(&str, &str); 10] = [
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
+/// Passes a write by every policy that is in force for it. What the client is told goes to its remarks.
+///
+/// # Errors
+/// The first denial.
+pub(crate) async fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    let hooks = context.in_force.validating();
+    if hooks.is_empty() || !context.admission.has(VALIDATING) || is_excluded(write.served()) {
+        return Ok(());
+    }
+    write.show_fields()?;
+    let lease = write.target.lease.clone();
+    let _trees = lease.scope();
+    let view = View::of(write, context).await?;
+    let mut judging = Judging { write, view, left: WRITE_COST_MAX, warnings: Vec::new(), denied: None };
+    for hook in hooks.iter() {
+        judging.ask(hook).await?;
+    }
+    let Judging { warnings, denied, .. } = judging;
+    if let Some(denial) = denied {
+        return Err(refused(write, denial));
+    }
+    write.remarks.extend(warnings);
+    Ok(())
+}
+
+pub(super) fn is_excluded(served: &Served) -> bool {
+    EXCLUDED.binary_search(&(served.group(), served.resource())).is_ok()
+}
+
+/// Why a write is denied, by whom.
+struct Denial {
+    message: String,
+    reason: Reason,
+}
+
+fn refused(write: &Write<'_>, denial: Denial) -> Status {
+    let attributes = attributes(&write.verb, write.target, write.old.as_ref(), write.mode);
+    let mut status = match write.target.name() {
+        "" => attributes.forbidden(&write.proposed, &denial.message),
+        name => attributes.forbidden_as(name, &denial.message),
+    };
+    status.reason = denial.reason;
+    status.causes.push(Cause::new(CauseReason::InternalError, "", denial.message));
+    status
+}
+
+/// A write on its way past the policies.
+struct Judging<'w, 'a> {
+    write: &'a Write<'w>,
+    view: View<'a>,
+    // What the write may still cost.
+    left: u64,
+    warnings: Vec<String>,
+    denied: Option<Denial>,
+}
+
+impl<'w, 'a> Judging<'w, 'a> {
+    /// Asks one policy, by each of its bindings.
+    async fn ask(&mut self, hook: &Hook) -> Result<(), Status> {
+        let policy = &*hook.policy;
+        let matched = match policy.matches(&self.view.request(self.write), &|| self.view.namespace_tree()) {
+            Ok(Matched::No) => return Ok(()),
+            Ok(matched) => matched,
+            Err(why) => {
+                self.misconfigured(policy, None, &why);
+                return Ok(());
+            }
+        };
+        let equivalent = match matched {
+            Matched::Equivalent(at) => Some(at),
+            _ => None,
+        };
+        let kind = match &policy.param_kind {
+            None => None,
+            Some(kind) => match params::kind(self.view.context, kind) {
+                Ok(served) => Some((served, kind)),
+                Err(why) => {
+                    self.misconfigured(policy, None, &why);
+                    return Ok(());
+                }
+            },
+        };
+        let mut asking = Asking { policy, equivalent, objects: None };
+        for binding in &hook.bindings {
+            self.bind(&mut asking, binding, kind.as_ref()).await?;
+        }
+        Ok(())
+    }
+
+    async fn bind(
+        &mut self,
+        asking: &mut Asking<'_>,
+        binding: &Binding,
+        kind: Option<&(Arc<Served>, &ParamKind)>,
+    ) -> Result<(), Status> {
+        let policy = asking.policy;
+        match binding.matches(&self.view.request(self.write), &|| self.view.namespace_tree()) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(why) => {
+                self.misconfigured(policy, Some(binding), &why);
+                return Ok(());
+            }
+        }
+        let (lease, namespace) = (&self.write.target.lease, self.view.namespace.clone());
+        let of = binding.params.as_ref();
+        match params::collect(self.view.context, kind, of, &namespace, lease).await? {
+            Err(why) => self.misconfigured(policy, Some(binding), &why),
+            Ok(Params::Nothing) => self.evaluate(asking, binding, None)?,
+            Ok(Params::Each(served, all)) => {
+                for object in all {
+                    let _one = lease.scope();
+                    let params = served.to_value(&object)?;
+                    lease.charge(json::weight::of(&params))?;
+                    self.evaluate(asking, binding, Some(&params))?;
+                    // A policy may take a second with each.
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
+    fn evaluate(
+        &mut self,
+        asking: &mut Asking<'_>,
+        binding: &Binding,
+        params: Option<&Value>,
+    ) -> Result<(), Status> {
+        let policy = asking.policy;
+        if asking.objects.is_none() {
+            match self.view.objects(self.write, asking.equivalent) {
+                Ok(objects) => asking.objects = Some(objects),
+                Err(status) if status.reason == Reason::InternalError => {
+                    let why = format!("failed to convert object version: {}", status.message);
+                    self.misconfigured(policy, Some(binding), &why);
+                    return Ok(());
+                }
+                Err(status) => return Err(status),
+            }
+        }
+        let Some(objects) = &asking.objects else { return Ok(()) };
+        let left = &mut self.left;
+        let outcome = self.view.with_inputs(
+            self.write,
+            asking.equivalent,
+            objects,
+            params,
+            |inputs, for_conditions| policy.validate(inputs, for_conditions, left),
+        );
+        self.decide(policy, binding, outcome);
+        Ok(())
+    }
+
+    fn decide(&mut self, policy: &Policy, binding: &Binding, outcome: Findings) {
+        for failed in outcome.failed {
+            for action in &binding.actions {
+                match action {
+                    ValidationAction::Deny => self.deny(policy, Some(binding), &failed),
+                    ValidationAction::Warn => self.warnings.push(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
+                        policy.name, binding.name, failed.message
+                    )),
+                    ValidationAction::Audit => {}
+                }
+            }
+        }
+        for denied in outcome.denied {
+            self.deny(policy, Some(binding), &denied);
+        }
+    }
+
+    fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, why: &str) {
+        if policy.failure == FailurePolicy::Ignore {
+            return;
+        }
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        let message = format!("failed to configure {what}: {why}");
+        self.deny(policy, binding, &Finding { message, reason: Reason::Invalid });
+    }
+
+    fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, decision: &Finding) {
+        let by = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
+        let message =
+            format!("ValidatingAdmissionPolicy '{}'{by} denied request: {}", policy.name, decision.message);
+        // The first is told.
+        self.denied.get_or_insert(Denial { message, reason: decision.reason });
+    }
+}
+
+/// A policy that is asked, and what it is asked about once that is known.
+struct Asking<'a> {
+    policy: &'a Policy,
+    equivalent: Option<usize>,
+    objects: Option<Objects>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EXCLUDED;
+
+    #[test]
+    fn what_is_never_judged_is_sorted_for_the_search() {
+        assert!(EXCLUDED.is_sorted());
+    }
+}

@@ -1,0 +1,245 @@
+//! Whether a webhook is asked about a write, and what it answers.
+//!
+//! In: a write, a webhook. Out: what it takes the write for, its judgement. Never: what comes of it.
+//!
+//! Source: apiserver v0.36.3 `pkg/admission/plugin/webhook/generic/webhook.go`, `mutating/dispatcher.go`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_apimachinery::{Status, json};
+use forebay_catalog::Served;
+use forebay_catalog::store::Mode;
+use forebay_policy::limits::WRITE_COST_MAX;
+use forebay_policy::{FailurePolicy, Matched};
+use forebay_rt::Instant;
+use forebay_schema::builtin::{codec, table};
+use forebay_webhooks::{
+    CallFailure, CallOutcome, Calling, Destination, Judgement, NoAnswer, Review, SideEffects, Webhook,
+    WebhookSort, judge,
+};
+use serde_json::Value;
+
+use super::reached::reached;
+use crate::context::Context;
+use crate::write::view::{Objects, View};
+use crate::write::{Input, Write, attributes};
+
+/// What configurations of admission are never asked about, lest nobody can take one back.
+const EXEMPT_GROUP: &str = "admissionregistration.k8s.io";
+
+/// A webhook that is asked, and what it takes the write for.
+pub(super) struct Invocation {
+    pub webhook: Arc<Webhook>,
+    pub equivalent: Option<usize>,
+}
+
+/// The objects of a write in one version, as trees and as text.
+pub(super) struct Shown {
+    pub equivalent: Option<usize>,
+    pub objects: Objects,
+    object: Option<Bytes>,
+    old_object: Option<Bytes>,
+}
+
+/// A write on its way past webhooks.
+pub(super) struct Asking<'a> {
+    pub view: View<'a>,
+    // What the write may still cost.
+    left: u64,
+}
+
+/// Whether webhooks are asked about such a write.
+pub(super) fn are_asked(context: &Context, served: &Served, plugin: &str) -> bool {
+    context.in_force.is_calling() && context.admission.has(plugin) && served.group() != EXEMPT_GROUP
+}
+
+impl Shown {
+    /// # Errors
+    /// What cannot be converted; no room.
+    pub fn of(view: &View<'_>, write: &Write<'_>, equivalent: Option<usize>) -> Result<Shown, Status> {
+        let objects = view.objects(write, equivalent)?;
+        let (object, old_object) = (text(write, &objects.object)?, text(write, &objects.old_object)?);
+        Ok(Shown { equivalent, objects, object, old_object })
+    }
+
+    /// The same once the object is another.
+    pub fn refreshed(&mut self, write: &Write<'_>) -> Result<(), Status> {
+        self.object = text(write, &self.objects.object)?;
+        Ok(())
+    }
+}
+
+/// As what is sent.
+fn text(write: &Write<'_>, object: &Option<Value>) -> Result<Option<Bytes>, Status> {
+    let Some(object) = object else { return Ok(None) };
+    let gvk = write.kind_sent()?;
+    let text = match table().kind(&gvk.group, &gvk.version, &gvk.kind).filter(|_| !is_object(&write.input)) {
+        // What is sent in a form of its own was not shown in a version yet.
+        Some(kind) => {
+            let mut out = Vec::new();
+            codec::write_json(kind.ty, object, &mut out).map_err(Status::internal)?;
+            Bytes::from(out)
+        }
+        None => Bytes::from(object.to_string()),
+    };
+    write.target.lease.charge(text.len())?;
+    Ok(Some(text))
+}
+
+impl<'a> Asking<'a> {
+    pub async fn of(write: &Write<'_>, context: &'a Arc<Context>) -> Result<Asking<'a>, Status> {
+        Ok(Asking { view: View::of(write, context).await?, left: WRITE_COST_MAX })
+    }
+
+    /// What `webhook` takes the write for by its rules and selectors, if it is asked.
+    ///
+    /// # Errors
+    /// That it cannot be said.
+    pub fn matched(&self, write: &Write<'_>, webhook: &Arc<Webhook>) -> Result<Option<Invocation>, Status> {
+        let matched = webhook.predicates.matches(&self.view.request(write), &|| self.view.namespace_tree());
+        let equivalent = match matched {
+            Ok(Matched::No) => return Ok(None),
+            Ok(Matched::Itself) => None,
+            Ok(Matched::Equivalent(at)) => Some(at),
+            Err(why) => return Err(self.unmatched(why)),
+        };
+        Ok(Some(Invocation { webhook: webhook.clone(), equivalent }))
+    }
+
+    fn unmatched(&self, why: String) -> Status {
+        let missing = Status::not_found("", "namespaces", &self.view.namespace);
+        if missing.message == why { missing } else { Status::internal(why) }
+    }
+
+    /// Whether the conditions of what is asked hold.
+    ///
+    /// # Errors
+    /// What is wrong with them, where that counts.
+    pub fn holds(
+        &mut self,
+        write: &Write<'_>,
+        invocation: &Invocation,
+        shown: &Shown,
+    ) -> Result<bool, Status> {
+        let predicates = &invocation.webhook.predicates;
+        let left = &mut self.left;
+        let held =
+            self.view.with_inputs(write, invocation.equivalent, &shown.objects, None, |_, for_conditions| {
+                predicates.conditions_hold(for_conditions, left)
+            });
+        held.map_err(|why| {
+            let attributes = attributes(&write.verb, write.target, write.old.as_ref(), write.mode);
+            attributes.forbidden_as(self.view.name(), &why)
+        })
+    }
+
+    /// What the webhook answers.
+    ///
+    /// # Errors
+    /// That it does not, or not to this.
+    pub async fn call(
+        &self,
+        write: &Write<'_>,
+        invocation: &Invocation,
+        sort: WebhookSort,
+        shown: &Shown,
+    ) -> Result<Judgement, CallFailure> {
+        let (webhook, context) = (&*invocation.webhook, self.view.context);
+        if write.mode == Mode::DryRun && webhook.side_effects == SideEffects::Some {
+            return Err(forebay_webhooks::dry_run_unsupported(webhook).into());
+        }
+        let Some(version) = webhook.review else {
+            let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+            let why = format!("could not create admission objects: {why}");
+            return Err(CallFailure::unasked(why));
+        };
+        if webhook.client.destination == Destination::Nowhere {
+            let why = "webhook configuration must have either service or URL";
+            let of = format!("failed calling webhook {:?}: {why}", webhook.name);
+            return Err(CallFailure::unasked(format!("could not get REST client: {of}")));
+        }
+        let uid = context.random.uuid();
+        let calling = Calling {
+            client: webhook.client.clone(),
+            sort,
+            url: webhook.client.url(webhook.timeout_seconds),
+            address: None,
+            has_others: false,
+            parts: self.review(write, invocation, version, &uid, shown),
+            lease: write.target.lease.clone(),
+        };
+        let url = calling.url.clone();
+        let timeout = Duration::from_secs(webhook.timeout_seconds.into());
+        let answered = tokio::select! {
+            answered = reached(context, calling) => answered,
+            () = context.clock.sleep(timeout) => Err(NoAnswer::Failed("context deadline exceeded".into())),
+        };
+        let judgement = judge(webhook, sort, version, &uid, (&url, answered), &write.target.lease)?;
+        for (key, value) in &judgement.annotations {
+            tracing::debug!(key, value, "an audit annotation");
+        }
+        Ok(judgement)
+    }
+
+    fn review(
+        &self,
+        write: &Write<'_>,
+        invocation: &Invocation,
+        version: forebay_webhooks::ReviewVersion,
+        uid: &str,
+        shown: &Shown,
+    ) -> Vec<Bytes> {
+        let review = Review {
+            version,
+            uid,
+            request: &self.view.request(write),
+            taken_for: self.view.taken_for(invocation.equivalent),
+            object: shown.object.as_ref(),
+            old_object: shown.old_object.as_ref(),
+        };
+        review.parts()
+    }
+}
+
+impl Asking<'_> {
+    /// What counts of a failure: none, where the webhook says that it may fail. Either is counted.
+    pub fn counted(&self, call: Called<'_>, failure: Option<CallFailure>) -> Option<Status> {
+        let webhook = call.webhook;
+        let counts = webhook.predicates.failure() == FailurePolicy::Fail;
+        let outcome = failure.as_ref().map_or(CallOutcome::Passed, |failure| failure.outcome(counts));
+        let (context, operation) = (self.view.context, self.view.operation());
+        let took = context.clock.now() - call.since;
+        context.config.webhook_metrics.called(&webhook.name, call.sort, operation, took, outcome);
+        match failure? {
+            CallFailure::Calling { why, .. } if !counts => {
+                tracing::warn!(webhook = &*webhook.name, why, "a webhook is passed over");
+                None
+            }
+            failure => Some(failure.refusal(webhook)),
+        }
+    }
+
+    /// A call that begins now.
+    pub fn begin<'w>(&self, webhook: &'w Webhook, sort: WebhookSort) -> Called<'w> {
+        Called { webhook, sort, since: self.view.context.clock.now() }
+    }
+}
+
+/// A call, as it is counted.
+pub(super) struct Called<'w> {
+    webhook: &'w Webhook,
+    sort: WebhookSort,
+    since: Instant,
+}
+
+/// Whether what is sent is the object itself.
+pub(super) fn is_object(input: &Input<'_>) -> bool {
+    matches!(input, Input::Object(_) | Input::Patch(_) | Input::Apply(_))
+}
+
+/// Charges what has become of the object for as long as the write is there.
+pub(super) fn keep(write: &Write<'_>) -> Result<(), Status> {
+    Ok(write.target.lease.charge(json::weight::of(&write.proposed))?)
+}

@@ -1,0 +1,128 @@
+//! Which mutating webhooks are asked again.
+//!
+//! In: what was asked, and what changed the object. Out: whether one is asked in the second round. Never: a
+//! third round.
+//!
+//! Source: apiserver v0.36.3 `pkg/admission/plugin/webhook/mutating/reinvocationcontext.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use forebay_policy::Reinvocation;
+use forebay_webhooks::Webhook;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// See the module's doc.
+#[derive(Default)]
+pub(crate) struct Reinvoked {
+    /// Whether this is the second round.
+    is_again: bool,
+    // By id: those that want to be asked again if the object changes after them.
+    asked: BTreeSet<Arc<str>>,
+    again: BTreeSet<Arc<str>>,
+    /// The object as the last of them left it.
+    left: Option<[u8; 32]>,
+    /// Whether one of them changed the object in this round.
+    pub(crate) is_changed: bool,
+}
+
+impl Reinvoked {
+    /// Begins the second round.
+    pub(crate) fn again(self) -> Reinvoked {
+        Reinvoked { is_again: true, is_changed: false, ..self }
+    }
+
+    /// Before the first of them is asked.
+    pub(super) fn begin(&mut self, object: &Value) {
+        if self.is_again && self.left != Some(digest(object)) {
+            // Others changed it meanwhile.
+            self.again.append(&mut self.asked);
+        }
+    }
+
+    pub(super) fn is_asked(&self, webhook: &Webhook) -> bool {
+        // Once: for each webhook, in a set.
+        !self.is_again || self.again.contains(&webhook.id)
+    }
+
+    /// One was asked.
+    pub(super) fn asked(&mut self, webhook: &Webhook, has_changed: bool) {
+        if has_changed {
+            self.again.append(&mut self.asked);
+            self.is_changed = true;
+        }
+        if webhook.reinvocation == Reinvocation::IfNeeded {
+            self.asked.insert(webhook.id.clone());
+        }
+    }
+
+    /// After the last of them.
+    pub(super) fn end(&mut self, object: &Value) {
+        if !self.is_again {
+            self.left = Some(digest(object));
+        }
+    }
+}
+
+fn digest(object: &Value) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    // What is hashed cannot fail to be written.
+    let _ = serde_json::to_writer(&mut Hashing(&mut digest), object);
+    digest.finalize().into()
+}
+
+struct Hashing<'d>(&'d mut Sha256);
+
+impl std::io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn webhooks() -> Vec<Arc<Webhook>> {
+        let hook = |name: &str| json!({ "name": name, "reinvocationPolicy": "IfNeeded" });
+        let hooks = json!([hook("a"), hook("b")]);
+        Webhook::read_all(&json!({ "metadata": { "name": "c" }, "webhooks": hooks }))
+    }
+
+    #[test]
+    fn who_was_asked_before_a_change_is_asked_again_and_who_made_it_is_not() {
+        let (hooks, object) = (webhooks(), json!({ "x": 1 }));
+        let mut reinvoked = Reinvoked::default();
+        reinvoked.begin(&object);
+        reinvoked.asked(&hooks[0], false);
+        reinvoked.asked(&hooks[1], true);
+        reinvoked.end(&object);
+        assert!(reinvoked.is_changed);
+        let mut reinvoked = reinvoked.again();
+        reinvoked.begin(&object);
+        assert!(reinvoked.is_asked(&hooks[0]));
+        assert!(!reinvoked.is_asked(&hooks[1]));
+        // What it changes now was asked about before.
+        reinvoked.asked(&hooks[0], true);
+        assert!(reinvoked.is_asked(&hooks[1]));
+    }
+
+    #[test]
+    fn what_others_changed_meanwhile_is_asked_about_again() {
+        let hooks = webhooks();
+        let mut reinvoked = Reinvoked::default();
+        reinvoked.asked(&hooks[0], false);
+        reinvoked.end(&json!({ "x": 1 }));
+        let mut reinvoked = reinvoked.again();
+        reinvoked.begin(&json!({ "x": 2 }));
+        assert!(reinvoked.is_asked(&hooks[0]));
+    }
+}

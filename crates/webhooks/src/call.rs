@@ -1,0 +1,68 @@
+//! The seam to who carries a review to its webhook.
+//!
+//! In: where it goes, and its bytes in parts. Out: what came back, unread, or why nothing did. Never: a
+//! judgement.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use forebay_apimachinery::Lease;
+
+use crate::configuration::{ClientConfig, WebhookSort};
+
+/// One call.
+#[derive(Clone)]
+pub struct Calling {
+    pub client: ClientConfig,
+    pub sort: WebhookSort,
+    pub url: String,
+    /// Where a service is found, `host:port`; `None` where the URL says it.
+    pub address: Option<Box<str>>,
+    /// Whether there are others to try: then one that did not connect a moment ago is passed over.
+    pub has_others: bool,
+    /// Bytes one after the other: what several webhooks are sent is there once.
+    pub parts: Vec<Bytes>,
+    /// What the answer is charged to, as it comes.
+    pub lease: Lease,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    pub code: u16,
+    /// Whether it is said to be text, which errors are told with.
+    pub is_text: bool,
+    pub body: Bytes,
+}
+
+/// Why nothing came back, in the words that follow `Post "…": `.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// Nobody has seen the request: another address may be asked.
+    Unreached(String),
+    Failed(String),
+}
+
+impl NoAnswer {
+    pub fn why(&self) -> &str {
+        match self {
+            NoAnswer::Unreached(why) | NoAnswer::Failed(why) => why,
+        }
+    }
+}
+
+/// Carries reviews. Whoever waits no longer drops the future, and the call is given up.
+pub trait Calls: Send + Sync {
+    fn call(&self, calling: Calling)
+    -> Pin<Box<dyn Future<Output = Result<Answered, NoAnswer>> + Send + '_>>;
+}
+
+/// Who carries reviews where there is no way out.
+pub struct NobodyCalls;
+
+impl Calls for NobodyCalls {
+    fn call(&self, _: Calling) -> Pin<Box<dyn Future<Output = Result<Answered, NoAnswer>> + Send + '_>> {
+        Box::pin(std::future::ready(Err(NoAnswer::Failed("this server calls nobody".to_owned()))))
+    }
+}

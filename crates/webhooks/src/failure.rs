@@ -1,0 +1,116 @@
+//! Why a webhook has not let a write pass, in upstream's words.
+//!
+//! Source: apiserver v0.36.3 `pkg/util/webhook/error.go`, `pkg/admission/plugin/webhook/errors`.
+
+use forebay_apimachinery::{Foreign, Reason, Status};
+use serde_json::{Map, Value};
+
+use crate::configuration::Webhook;
+use crate::metrics::CallOutcome;
+
+/// What metrics have where there was no answer.
+const UNAVAILABLE: u16 = 503;
+/// The least that a refusal is told with.
+const REFUSED_MIN: u16 = 400;
+
+/// What came of a call that does not let the write pass.
+#[derive(Clone, Debug)]
+pub enum CallFailure {
+    /// The webhook could not be asked: its failure policy says what that means.
+    Calling {
+        why: String,
+        /// As metrics tell it.
+        code: u16,
+    },
+    /// It refused, or what it wants cannot be done.
+    Rejected(Box<Status>),
+}
+
+impl CallFailure {
+    /// What the client is told where the failure policy says that it counts.
+    pub fn refusal(self, webhook: &Webhook) -> Status {
+        match self {
+            CallFailure::Calling { why, .. } => {
+                Status::internal(format!("failed calling webhook {:?}: {why}", webhook.name))
+            }
+            CallFailure::Rejected(status) => *status,
+        }
+    }
+}
+
+impl CallFailure {
+    /// The webhook could not be reached, or what it says is no answer.
+    pub(crate) fn unavailable(why: String) -> CallFailure {
+        CallFailure::Calling { why, code: UNAVAILABLE }
+    }
+
+    /// It cannot be asked, whether it is there or not.
+    pub fn unasked(why: String) -> CallFailure {
+        CallFailure::Calling { why, code: REFUSED_MIN }
+    }
+
+    /// As metrics have it.
+    ///
+    /// - `counts`: whether the write fails for it.
+    pub fn outcome(&self, counts: bool) -> CallOutcome {
+        match self {
+            CallFailure::Calling { code, .. } if counts => CallOutcome::Failed(*code),
+            CallFailure::Calling { code, .. } => CallOutcome::FailedOpen(*code),
+            CallFailure::Rejected(status) => match &status.foreign {
+                Some(foreign) => CallOutcome::Refused(foreign.code.max(REFUSED_MIN)),
+                None => CallOutcome::Impossible,
+            },
+        }
+    }
+}
+
+impl From<Status> for CallFailure {
+    fn from(status: Status) -> CallFailure {
+        CallFailure::Rejected(Box::new(status))
+    }
+}
+
+/// The webhook changes more than what it answers, and nothing is to be changed.
+pub fn dry_run_unsupported(webhook: &Webhook) -> Status {
+    Status::bad_request(format!("admission webhook {:?} does not support dry run", webhook.name))
+}
+
+/// The webhook sent a patch where there is no object.
+pub fn not_modifiable(webhook: &Webhook) -> Status {
+    Status::internal(format!(
+        "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+        webhook.name
+    ))
+}
+
+/// What the client is told of a denial.
+///
+/// - `result`: the `status` of the answer.
+pub(crate) fn denied(webhook: &str, result: Option<&Map<String, Value>>) -> Status {
+    let text = |name: &str| result.and_then(|of| of.get(name)?.as_str()).unwrap_or_default();
+    let by = format!("admission webhook {webhook:?} denied the request");
+    let message = match (text("message"), text("reason")) {
+        ("", "") => format!("{by} without explanation"),
+        ("", why) | (why, _) => format!("{by}: {why}"),
+    };
+    let code = result.and_then(|of| of.get("code")?.as_u64()).unwrap_or_default();
+    let foreign = Foreign {
+        code: u16::try_from(code).unwrap_or(u16::MAX),
+        reason: text("reason").to_owned(),
+        details: result.and_then(|of| of.get("details")?.as_object()).map(known),
+    };
+    Status { foreign: Some(Box::new(foreign)), ..Status::new(Reason::Unknown, message) }
+}
+
+/// Of details what has a place in them.
+fn known(details: &Map<String, Value>) -> Map<String, Value> {
+    const TEXTS: [&str; 4] = ["name", "group", "kind", "uid"];
+    let is_kept = |name: &str, value: &Value| match name {
+        "causes" => value.as_array().is_some_and(|all| !all.is_empty()),
+        "retryAfterSeconds" => value.as_i64().is_some_and(|seconds| seconds != 0),
+        // Few: there are four.
+        name => TEXTS.contains(&name) && value.as_str().is_some_and(|text| !text.is_empty()),
+    };
+    let kept = details.iter().filter(|(name, value)| is_kept(name, value));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}

@@ -1,0 +1,27 @@
+//! Admission webhooks as data: who is called for what, what is asked, what an answer says, and the words for
+//! what goes wrong.
+//!
+//! In: configurations as they are stored; requests, objects as text; answers. Out: webhooks that match, the
+//! bytes of reviews, judgements, refusals in upstream's words. Never: does IO, reads a clock, knows who
+//! stores a configuration. Who carries a review is [`Calls`], which others implement.
+//!
+//! ```text
+//! stored configuration ─Webhook::read_all─► rules, conditions (policy::Predicates)
+//! request, objects ─Review─► parts ─Calls─► Answered ─judge─► Judgement, or CallFailure
+//! ```
+
+mod answer;
+mod call;
+mod configuration;
+mod failure;
+pub mod limits;
+mod metrics;
+mod review;
+mod status;
+
+pub use answer::{Decided, Judgement, judge};
+pub use call::{Answered, Calling, Calls, NoAnswer, NobodyCalls};
+pub use configuration::{ClientConfig, Destination, ReviewVersion, SideEffects, Webhook, WebhookSort};
+pub use failure::{CallFailure, dry_run_unsupported, not_modifiable};
+pub use metrics::{BOUNDS, CallOutcome, Counted, Durations, WebhookMetrics};
+pub use review::Review;

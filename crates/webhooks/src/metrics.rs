@@ -1,0 +1,169 @@
+//! What is counted of calls, by upstream's names.
+//!
+//! In: what came of each call. Out: series. Never: a text; more series than there is a limit of.
+//!
+//! Source: apiserver v0.36.3 `pkg/admission/metrics/metrics.go`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use forebay_policy::AdmissionOperation;
+
+use crate::configuration::WebhookSort;
+use crate::limits::SERIES_MAX;
+
+/// Upper bounds of the buckets, in seconds; upstream's.
+pub const BOUNDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
+
+/// Codes above are told as this.
+const CODE_MAX: u16 = 600;
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallOutcome {
+    Passed,
+    /// It refused, with the code of its refusal.
+    Refused(u16),
+    /// It could not be asked, and that counts; with the code of why.
+    Failed(u16),
+    /// The same, and it does not count.
+    FailedOpen(u16),
+    /// What it wants cannot be done.
+    Impossible,
+}
+
+/// See the module's doc.
+#[derive(Default)]
+pub struct WebhookMetrics {
+    // Locked for a few lines.
+    series: Mutex<Counted>,
+}
+
+/// What was counted so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counted {
+    /// name, type, operation, rejected. <= SERIES_MAX, as the others.
+    pub durations: BTreeMap<(Arc<str>, &'static str, &'static str, bool), Durations>,
+    /// name, type, operation, code, rejected
+    pub requests: BTreeMap<(Arc<str>, &'static str, &'static str, u16, bool), u64>,
+    /// name, type, operation, type of error, code
+    pub rejections: BTreeMap<(Arc<str>, &'static str, &'static str, &'static str, u16), u64>,
+    /// name, type
+    pub open: BTreeMap<(Arc<str>, &'static str), u64>,
+}
+
+/// How long calls took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Durations {
+    /// By bucket of [`BOUNDS`], each with what is below it; the last has all.
+    pub counts: [u64; BOUNDS.len() + 1],
+    pub seconds: f64,
+}
+
+impl WebhookMetrics {
+    /// Counts a call.
+    pub fn called(
+        &self,
+        name: &Arc<str>,
+        sort: WebhookSort,
+        operation: AdmissionOperation,
+        took: Duration,
+        outcome: CallOutcome,
+    ) {
+        let step = match sort {
+            WebhookSort::Mutating => "admit",
+            WebhookSort::Validating => "validating",
+        };
+        let (operation, name) = (operation.as_str(), || name.clone());
+        let (number, error) = match outcome {
+            CallOutcome::Passed => (200, None),
+            CallOutcome::Refused(number) => (number, Some("no_error")),
+            CallOutcome::Failed(number) => (number, Some("calling_webhook_error")),
+            CallOutcome::FailedOpen(number) => (number, None),
+            CallOutcome::Impossible => (0, Some("apiserver_internal_error")),
+        };
+        let number = number.min(CODE_MAX);
+        let mut counted = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_rejected = error.is_some();
+        if let Some(durations) = at(&mut counted.durations, (name(), step, operation, is_rejected)) {
+            durations.took(took.as_secs_f64());
+        }
+        if let Some(count) = at(&mut counted.requests, (name(), step, operation, number, is_rejected)) {
+            *count += 1;
+        }
+        if let Some(error) = error
+            && let Some(count) = at(&mut counted.rejections, (name(), step, operation, error, number))
+        {
+            *count += 1;
+        }
+        if matches!(outcome, CallOutcome::FailedOpen(_))
+            && let Some(count) = at(&mut counted.open, (name(), step))
+        {
+            *count += 1;
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counted(&self) -> Counted {
+        self.series.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The series of `key`; none once there are too many.
+fn at<K: Ord, V: Default>(series: &mut BTreeMap<K, V>, key: K) -> Option<&mut V> {
+    // Once: for a call, in a map.
+    if series.len() >= SERIES_MAX && !series.contains_key(&key) {
+        return None;
+    }
+    Some(series.entry(key).or_default())
+}
+
+impl Durations {
+    fn took(&mut self, seconds: f64) {
+        self.seconds += seconds;
+        let bounds = BOUNDS.iter().copied().chain([f64::INFINITY]);
+        for (count, _) in self.counts.iter_mut().zip(bounds).filter(|(_, bound)| seconds <= *bound) {
+            *count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_counted_by_what_came_of_it() {
+        let (metrics, name): (_, Arc<str>) = (WebhookMetrics::default(), "w".into());
+        let count = |outcome| {
+            let took = Duration::from_millis(30);
+            metrics.called(&name, WebhookSort::Validating, AdmissionOperation::Create, took, outcome);
+        };
+        count(CallOutcome::Passed);
+        count(CallOutcome::Refused(999));
+        count(CallOutcome::FailedOpen(503));
+        let counted = metrics.counted();
+        let durations = &counted.durations[&(name.clone(), "validating", "CREATE", false)];
+        assert_eq!(durations.counts, [0, 0, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(counted.requests[&(name.clone(), "validating", "CREATE", 600, true)], 1);
+        assert_eq!(counted.rejections[&(name.clone(), "validating", "CREATE", "no_error", 600)], 1);
+        assert_eq!(counted.open[&(name, "validating")], 1);
+    }
+
+    #[test]
+    fn there_are_no_more_series_than_the_limit_says() {
+        let metrics = WebhookMetrics::default();
+        for n in 0..SERIES_MAX + 5 {
+            let name: Arc<str> = n.to_string().into();
+            metrics.called(
+                &name,
+                WebhookSort::Mutating,
+                AdmissionOperation::Update,
+                Duration::ZERO,
+                CallOutcome::Passed,
+            );
+        }
+        assert_eq!(metrics.counted().requests.len(), SERIES_MAX);
+    }
+}
