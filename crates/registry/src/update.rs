@@ -63,10 +63,8 @@ async fn update_object(
         }
         match rounds::change(&mut write, context).await {
             Ok(()) => return answer(write),
-            Err(status)
-                if status.reason == Reason::NotFound
-                    && creates(target)
-                    && store.live(&key).await?.is_none() => {}
+            // It went meanwhile, and may be there again by now.
+            Err(status) if creates(target) && status == target.not_found() => {}
             Err(status) => return Err(write.refused(status)),
         }
     }

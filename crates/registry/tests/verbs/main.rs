@@ -6,6 +6,7 @@ mod identity;
 mod lasting;
 mod owners;
 mod patch;
+mod put_creates;
 mod rights;
 mod values;
 
@@ -16,6 +17,7 @@ use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, FieldValidation, ListOptions, PatchOptions, Query, UpdateOptions,
 };
 use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_backend::Backend;
 use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
 use forebay_reads::{As, Step};
@@ -38,9 +40,14 @@ impl World {
     }
 
     async fn on(engine: Arc<Engine>, clock: Clock) -> World {
+        World::behind(engine.clone(), engine, clock).await
+    }
+
+    /// On a store whose engine it is.
+    async fn behind(backend: Arc<dyn Backend>, engine: Arc<Engine>, clock: Clock) -> World {
         let config = Config { event_ttl: Some(Duration::from_secs(3600)), ..Config::default() };
         let tasks = Tasks::new();
-        let registry = Registry::new(config, engine.clone(), clock, Random::seeded(7), tasks.clone());
+        let registry = Registry::new(config, backend, clock, Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");
         World { registry, engine, tasks }
     }
