@@ -7,6 +7,7 @@
 
 mod built_in;
 mod catalog;
+mod converted;
 pub mod counts;
 pub mod crd;
 mod custom;
@@ -28,6 +29,7 @@ mod versioned;
 
 pub use built_in::{BuiltIn, Conversions, normalize_as};
 pub use catalog::Catalog;
+pub use converted::{Conversion, Conversions as WantedConversions, Converted, Converting, Converts, View};
 pub use custom::{Custom, served as custom_served};
 pub use ending::Ending;
 pub use kind::{Kind, Typed};

@@ -12,6 +12,7 @@ use crate::listed::Listed;
 use crate::page::Reached;
 use crate::plan::{Begun, ListPlan, Planned};
 use crate::present::Shown;
+use crate::shown_store::ShownStore;
 use crate::wall_time::timestamp;
 
 /// A LIST's body, made piece by piece. Pins its snapshot until dropped; holds no other copy of what it sends.
@@ -51,8 +52,10 @@ impl Planned<ListPlan, Shown> {
     /// # Errors
     /// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
     pub async fn run<L>(self, lease: L) -> Result<Begun<ListBody, L>, Status> {
-        let Planned { plan, interest, served, store, shown, shared, clock, .. } = self;
-        let reached = Reached::by(&store, &plan, &interest, &clock).await?;
+        let Planned { plan, interest, served, shown, shared, clock, .. } = self;
+        let of = ShownStore::of(&served, &plan).await?;
+        let store = of.store();
+        let reached = of.guard(Reached::by(store, &plan, &interest, &clock)).await??;
         let after = plan.after(&interest);
         let weight = reached.snapshot.estimate(&interest, after.as_ref(), plan.limit);
         let is_shared = weight.bytes >= SHARED_LIST_BYTES_MIN;
@@ -63,7 +66,7 @@ impl Planned<ListPlan, Shown> {
         let mut body = ListBody::new(list, true);
         body.seen.fetched = looked_at;
         if let Some(start) = body.list.start() {
-            body.list.reached.remember(&store, &start.meta);
+            body.list.reached.remember(store, &start.meta);
         }
         Ok(Begun { body, lease })
     }

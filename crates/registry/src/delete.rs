@@ -10,7 +10,7 @@ use forebay_apimachinery::{Key, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::store::{Done, Store};
 use forebay_object::Object;
-use forebay_reads::{As, DeletionPlan, ListMeta, ListPlan, Page, Presenter, page};
+use forebay_reads::{As, DeletionPlan, ListMeta, ListPlan, Page, Presenter, ShownStore, page};
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -153,8 +153,9 @@ async fn delete_selected(
 ) -> Result<(usize, Option<DeletedList>), Status> {
     let (limit, mut left) = (plan.limit.unwrap_or(usize::MAX), plan.limit.unwrap_or(usize::MAX));
     let served = &target.served;
-    let store = served.stored()?;
-    let page = page(&store, &plan, &interest, &context.clock).await?;
+    // Selected as they are shown, and each is kept for as long as it takes.
+    let shown = ShownStore::of(served, &plan).await?;
+    let page = shown.guard(page(shown.store(), &plan, &interest, &context.clock)).await??;
     let Page { snapshot, mut after, meta } = page;
     let mut deleted = match collect {
         Collect::List => Some(DeletedList::new(served, meta)),

@@ -12,6 +12,7 @@ mod config;
 mod configuration;
 mod consumed;
 mod context;
+mod conversion;
 mod crd;
 mod create;
 mod delete;

@@ -85,3 +85,6 @@ pub(crate) const TOLD_MAX: usize = 256;
 
 /// Endpoints of a webhook's service that are tried, one after the other, where its address is not in reach.
 pub(crate) const ENDPOINTS_TRIED_MAX: usize = 8;
+
+/// How long the answer to a conversion is waited for. Upstream waits for as long as its request does, 60 s.
+pub(crate) const CONVERSION_WAIT: Duration = Duration::from_secs(30);

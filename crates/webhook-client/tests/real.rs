@@ -99,7 +99,7 @@ fn calling(base: &str) -> Calling {
     Calling {
         url: client.url(10),
         client,
-        sort: WebhookSort::Mutating,
+        sort: Some(WebhookSort::Mutating),
         address: None,
         has_others: false,
         parts: vec![Bytes::from_static(b"from the beginning to "), Bytes::from_static(b"the end")],

@@ -13,6 +13,7 @@
 mod answer;
 mod call;
 mod configuration;
+pub mod conversion;
 mod failure;
 pub mod limits;
 mod metrics;

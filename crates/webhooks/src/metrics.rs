@@ -11,6 +11,7 @@ use std::time::Duration;
 use forebay_policy::AdmissionOperation;
 
 use crate::configuration::WebhookSort;
+use crate::conversion::ConversionMetrics;
 use crate::limits::SERIES_MAX;
 
 /// Upper bounds of the buckets, in seconds; upstream's.
@@ -38,6 +39,8 @@ pub enum CallOutcome {
 pub struct WebhookMetrics {
     // Locked for a few lines.
     series: Mutex<Counted>,
+    /// Of conversions of custom resources.
+    pub conversions: ConversionMetrics,
 }
 
 /// What was counted so far.

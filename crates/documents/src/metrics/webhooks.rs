@@ -1,7 +1,9 @@
-//! `apiserver_admission_webhook_*`: what is counted of calls of webhooks, as text.
+//! `apiserver_admission_webhook_*` and `apiserver_*conversion_webhook_*`: what is counted of calls of webhooks,
+//! as text.
 //!
 //! In: what was counted. Out: families. Never: counts.
 
+use forebay_webhooks::conversion::{CRD_BOUNDS, ConversionCounted, ConversionTimes, FailureSort, REQUEST_BOUNDS};
 use forebay_webhooks::{BOUNDS, Counted};
 
 use super::text::Text;
@@ -57,4 +59,50 @@ pub fn write(text: &mut Text, counted: &Counted) {
     for ((webhook, step), count) in &counted.open {
         text.value(name, &[("name", &**webhook), ("type", *step)], count);
     }
+}
+
+/// Appends what is counted of conversions.
+pub fn write_conversions(text: &mut Text, counted: &ConversionCounted) {
+    let name = "apiserver_crd_conversion_webhook_duration_seconds";
+    text.family(name, "histogram", "How long webhooks took to convert, by definition and versions.");
+    for ((crd, from, to, succeeded), times) in &counted.crds {
+        let succeeded = succeeded.to_string();
+        let labels = [
+            ("crd_name", &**crd),
+            ("from_version", &**from),
+            ("succeeded", &*succeeded),
+            ("to_version", &**to),
+        ];
+        histogram(text, name, &labels, &CRD_BOUNDS, times);
+    }
+    let result = |failure: &Option<FailureSort>| match failure {
+        None => [("failure_type", ""), ("result", "success")],
+        Some(sort) => [("failure_type", sort.as_str()), ("result", "failure")],
+    };
+    let name = "apiserver_conversion_webhook_request_total";
+    text.family(name, "counter", "Calls of webhooks that convert, by what came of them.");
+    for (failure, times) in &counted.requests {
+        text.value(name, &result(failure), times.counts[REQUEST_BOUNDS.len()]);
+    }
+    let name = "apiserver_conversion_webhook_duration_seconds";
+    text.family(name, "histogram", "How long webhooks took to convert, by what came of them.");
+    for (failure, times) in &counted.requests {
+        histogram(text, name, &result(failure), &REQUEST_BOUNDS, times);
+    }
+}
+
+fn histogram(
+    text: &mut Text,
+    name: &str,
+    labels: &[(&str, &str)],
+    bounds: &[f64],
+    times: &ConversionTimes,
+) {
+    let bounds = bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+    for (bound, count) in bounds.zip(times.counts) {
+        let with_bound: Vec<(&str, &str)> = labels.iter().copied().chain([("le", &*bound)]).collect();
+        text.value(&format!("{name}_bucket"), &with_bound, count);
+    }
+    text.value(&format!("{name}_sum"), labels, times.seconds);
+    text.value(&format!("{name}_count"), labels, times.counts[times.counts.len() - 1]);
 }

@@ -100,6 +100,7 @@ impl Metrics {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         webhooks::write(&mut text, &self.webhooks.counted());
+        webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";

@@ -5,7 +5,7 @@
 //!
 //! An answer is the `response` of a review in JSON, whose patch may be written out, besides: `code` and `raw`
 //! for an answer that is none, `apiVersion` and `kind` for another's, `hang` for none at all, `cut` for a
-//! connection that ends.
+//! connection that ends; `convert` says how the objects of a ConversionReview are converted.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -141,6 +141,10 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respo
 }
 
 fn response(answer: &mut Value, review: &Value) -> Value {
+    if let Some(how) = answer["convert"].as_str() {
+        let response = super::tabs::converted(review, how);
+        return json!({ "apiVersion": review["apiVersion"], "kind": review["kind"], "response": response });
+    }
     if answer["patch"].is_array() {
         answer["patch"] = STANDARD.encode(answer["patch"].to_string()).into();
     }

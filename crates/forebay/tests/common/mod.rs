@@ -8,6 +8,7 @@
 mod client;
 mod hook;
 mod server;
+pub mod tabs;
 mod watch;
 
 use std::time::Duration;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 
+use super::convert::until_known;
 use super::flow::{Flow, Passed};
 use super::{Write, charge, commit, decode, judge, own, preconditions, prepare};
 use crate::context::Context;
@@ -47,7 +48,7 @@ pub(crate) enum Is {
 pub(crate) static CHAIN: [Stage; 16] = [
     // decode: the body is read once, or what is patched or applied is put into what is there; a Scale,
     // Binding or Eviction is kept as sent
-    Stage { is: Is::Decode, run: |write, context| at_once(decode::decode(write, context)) },
+    Stage { is: Is::Decode, run: |write, context| until_known(write, context, decode::decode) },
     // normalize: types checked, unknown fields told of; the namespace and name of the path; a Scale becomes
     // its object
     Stage { is: Is::Normalize, run: |write, _| at_once(decode::normalize(write)) },
@@ -56,7 +57,7 @@ pub(crate) static CHAIN: [Stage; 16] = [
     // default: what the kind says where the client says nothing
     Stage { is: Is::Default, run: |write, _| at_once(prepare::default(write)) },
     // own: whose the fields are is noted, as a client sees them
-    Stage { is: Is::Own, run: |write, context| at_once(own::own(write, context)) },
+    Stage { is: Is::Own, run: |write, context| until_known(write, context, own::own) },
     // mutate: plugins, policies and webhooks fill in, or refuse: the life of namespaces, service accounts,
     // priorities, default classes
     Stage { is: Is::Mutate, run: |write, context| judge::mutate(write, context) },

@@ -7,6 +7,7 @@ mod asked;
 pub(crate) mod chain;
 mod charge;
 mod commit;
+mod convert;
 mod decode;
 pub(crate) mod deletion;
 mod flow;
@@ -38,7 +39,8 @@ use crate::patch::Patch;
 use crate::services::Claims;
 use deletion::Then;
 use forebay_api::{Body, MayCreate};
-use forebay_catalog::Target;
+use forebay_catalog::{Target, WantedConversions};
+pub(crate) use webhooks::reach;
 
 /// See the module's doc.
 pub(crate) struct Write<'w> {
@@ -63,6 +65,10 @@ pub(crate) struct Write<'w> {
     pub(crate) store: Option<Arc<Store>>,
     /// The object that it changes, round after round.
     pub(crate) attempts: Option<Attempts>,
+    /// The object that it changes in the version that is written, where a webhook made it so.
+    shown: Option<Current>,
+    /// What a webhook has made of objects for who asks whose the fields are.
+    conversions: WantedConversions,
     /// The same as its rules know it, once a round has looked.
     pub(crate) old: Option<Value>,
     /// What is to be stored.
@@ -163,6 +169,8 @@ impl<'w> Write<'w> {
             entries_sent: Sent::AsTheyAre,
             store: None,
             attempts: None,
+            shown: None,
+            conversions: WantedConversions::default(),
             old: None,
             proposed: Value::Null,
             fields: None,
@@ -201,13 +209,14 @@ impl<'w> Write<'w> {
         }
     }
 
-    /// The object that is changed, as this round sees it.
+    /// The object that is changed, as this round sees it: in the version that is written, where a webhook
+    /// converts.
     ///
     /// # Errors
     /// 404 when there is none.
     pub(crate) fn current(&self) -> Result<&Current, Status> {
-        let current = self.attempts.as_ref().and_then(Attempts::current);
-        current.ok_or_else(|| self.target.not_found())
+        let stored = self.attempts.as_ref().and_then(Attempts::current);
+        self.shown.as_ref().or(stored).ok_or_else(|| self.target.not_found())
     }
 
     /// What the client is told.

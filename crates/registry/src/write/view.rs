@@ -154,7 +154,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// What cannot be converted; no room.
-    pub fn objects(&self, write: &Write<'_>, equivalent: Option<usize>) -> Result<Objects, Status> {
+    pub async fn objects(&self, write: &Write<'_>, equivalent: Option<usize>) -> Result<Objects, Status> {
         match write.input {
             Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => {
                 let scale = |value: &Value| {
@@ -173,10 +173,13 @@ impl<'a> View<'a> {
             }
             Input::Object(_) | Input::Patch(_) | Input::Apply(_) | Input::Deletion(_) => {
                 let shown = self.shown(write, equivalent);
-                let versioned = |value: &Value| versioned(write.target, shown, value);
+                let versioned = async |value: Option<&Value>| match value {
+                    Some(value) => versioned(write.target, shown, value).await.map(Some),
+                    None => Ok(None),
+                };
                 Ok(Objects {
-                    object: object(write).map(versioned).transpose()?,
-                    old_object: old_object(write).map(versioned).transpose()?,
+                    object: versioned(object(write)).await?,
+                    old_object: versioned(old_object(write)).await?,
                 })
             }
         }
@@ -313,8 +316,12 @@ fn add_deletion(options: &mut Value, deletion: &DeleteOptions) {
 }
 
 /// `value`, which is as its rules know it, as clients of `shown` see it.
-fn versioned(target: &Target, shown: &Served, value: &Value) -> Result<Value, Status> {
+async fn versioned(target: &Target, shown: &Served, value: &Value) -> Result<Value, Status> {
     let served = &target.served;
+    if let Some(converted) = shown.converted.as_ref().filter(|_| shown.gvr != served.gvr) {
+        target.lease.charge(json::weight::of(value))?;
+        return converted.convert(value.clone(), &shown.gvk.api_version(), &target.lease).await;
+    }
     let store = served.stored()?;
     // A copy, its bytes, and the tree of them.
     target.lease.charge(2 * json::weight::of(value))?;

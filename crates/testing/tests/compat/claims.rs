@@ -282,7 +282,12 @@ pub const CLAIMS: &[Claim] = &[
         get("/debug/pprof", 404), get("/logs", 404), get("/metrics/slis", 404), get("/flagz", 404), get("/statusz", 404),
     ])),
     claim(CRDS, "several versions, `conversion: None`", Asked(&[get("/apis/example.com/v2/namespaces/default/things/t", 200).says("example.com/v2")])),
-    claim(CRDS, "conversion webhooks", Tests(&["what_is_stored_and_not_acted_on_is_said"])),
+    claim(CRDS, "conversion webhooks", Partly(&[get("/metrics", 200).says("apiserver_conversion_webhook_request_total")], &[
+        "every_verb_answers_in_the_version_that_is_asked_for", "fields_are_owned_across_versions",
+        "an_event_is_converted_once_for_a_hundred_watches", "a_list_is_converted_in_batches_and_then_not_again",
+        "what_fails_to_convert_fails_lists_and_ends_watches_until_it_is_mended",
+        "an_answer_that_is_wrong_is_refused_by_every_verb", "what_is_stored_in_another_version_is_migrated_when_it_is_written",
+    ])),
     claim(CRDS, "structural schemas: validation, pruning, defaulting, formats, patterns, list types, embedded resources", Partly(&[
         post(THINGS, r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"u"},"spec":{"size":10}}"#, 422).says("spec.size"),
     ], &["objects_are_pruned_and_defaulted", "every_violation_of_the_schema_is_a_cause"])),

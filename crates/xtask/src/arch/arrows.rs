@@ -21,7 +21,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("cel", &["apimachinery"]),
     ("crd", &["apimachinery", "cel", "merge"]),
     ("policy", &["apimachinery", "cel"]),
-    ("webhooks", &["apimachinery", "policy"]),
+    ("webhooks", &["apimachinery", "crd", "policy"]),
     ("webhook-client", &["apimachinery", "connector", "rt", "webhooks"]),
     ("printers", &["apimachinery", "schema"]),
     ("backend", &["apimachinery", "object", "revlog"]),

@@ -146,13 +146,13 @@ impl<'w, 'a> Judging<'w, 'a> {
         let of = binding.params.as_ref();
         match params::collect(self.view.context, kind, of, &namespace, lease).await? {
             Err(why) => self.misconfigured(policy, Some(binding), &why),
-            Ok(Params::Nothing) => self.evaluate(asking, binding, None)?,
+            Ok(Params::Nothing) => self.evaluate(asking, binding, None).await?,
             Ok(Params::Each(served, all)) => {
                 for object in all {
                     let _one = lease.scope();
                     let params = served.to_value(&object)?;
                     lease.charge(json::weight::of(&params))?;
-                    self.evaluate(asking, binding, Some(&params))?;
+                    self.evaluate(asking, binding, Some(&params)).await?;
                     // A policy may take a second with each.
                     tokio::task::yield_now().await;
                 }
@@ -162,7 +162,7 @@ impl<'w, 'a> Judging<'w, 'a> {
         Ok(())
     }
 
-    fn evaluate(
+    async fn evaluate(
         &mut self,
         asking: &mut Asking<'_>,
         binding: &Binding,
@@ -170,7 +170,7 @@ impl<'w, 'a> Judging<'w, 'a> {
     ) -> Result<(), Status> {
         let policy = asking.policy;
         if asking.objects.is_none() {
-            match self.view.objects(self.write, asking.equivalent) {
+            match self.view.objects(self.write, asking.equivalent).await {
                 Ok(objects) => asking.objects = Some(objects),
                 Err(status) if status.reason == Reason::InternalError => {
                     let why = format!("failed to convert object version: {}", status.message);

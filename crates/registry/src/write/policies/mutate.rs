@@ -180,7 +180,7 @@ impl Mutating<'_> {
     async fn invoke(&mut self, write: &mut Write<'_>, invocation: &Invocation) -> Result<(), Status> {
         let mut objects = match self.shown.take() {
             Some((equivalent, objects)) if equivalent == invocation.equivalent => objects,
-            _ => self.view.objects(write, invocation.equivalent)?,
+            _ => self.view.objects(write, invocation.equivalent).await?,
         };
         self.invoke_on(write, invocation, &mut objects).await?;
         self.shown = Some((invocation.equivalent, objects));
@@ -233,7 +233,7 @@ impl Mutating<'_> {
             match made.and_then(|made| applied(shown, &gvk, objects, made, &lease)) {
                 Ok(object) => {
                     self.mutated.is_changed = true;
-                    take(write, shown, &gvk, object, Unknown::Refused, objects)?;
+                    take(write, shown, &gvk, object, Unknown::Refused, objects).await?;
                 }
                 // It says what it is for, and this is not.
                 Err(Unapplied::TestFailed(_)) => self.mutated.is_changed = true,
@@ -410,7 +410,7 @@ pub(crate) enum Unknown {
 }
 
 /// Makes `object`, which somebody made in the version of `shown`, what the write proposes.
-pub(crate) fn take(
+pub(crate) async fn take(
     write: &mut Write<'_>,
     shown: &Served,
     gvk: &GroupVersionKind,
@@ -435,6 +435,11 @@ pub(crate) fn take(
     shown.set_defaults(&mut object);
     lease.charge(json::weight::of(&object))?;
     objects.object = Some(object.clone());
+    if let Some(converted) = write.served().converted.as_ref().filter(|_| shown.gvr != write.served().gvr) {
+        let own = write.served();
+        object = converted.convert(object, &own.gvk.api_version(), lease).await?;
+        own.kind.normalize(&mut object, lease).map_err(Status::internal)?;
+    }
     shown.to_judged(&mut object);
     write.proposed = object;
     incoming::place(write.target, &mut write.proposed)

@@ -58,8 +58,12 @@ pub(super) fn are_asked(context: &Context, served: &Served, plugin: &str) -> boo
 impl Shown {
     /// # Errors
     /// What cannot be converted; no room.
-    pub fn of(view: &View<'_>, write: &Write<'_>, equivalent: Option<usize>) -> Result<Shown, Status> {
-        let objects = view.objects(write, equivalent)?;
+    pub async fn of(
+        view: &View<'_>,
+        write: &Write<'_>,
+        equivalent: Option<usize>,
+    ) -> Result<Shown, Status> {
+        let objects = view.objects(write, equivalent).await?;
         let (object, old_object) = (text(write, &objects.object)?, text(write, &objects.old_object)?);
         Ok(Shown { equivalent, objects, object, old_object })
     }
@@ -163,7 +167,7 @@ impl<'a> Asking<'a> {
         let uid = context.random.uuid();
         let calling = Calling {
             client: webhook.client.clone(),
-            sort,
+            sort: Some(sort),
             url: webhook.client.url(webhook.timeout_seconds),
             address: None,
             has_others: false,

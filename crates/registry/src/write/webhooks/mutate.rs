@@ -64,7 +64,7 @@ async fn pass(
         }
         let mut shown = match last.take() {
             Some(shown) if shown.equivalent == invocation.equivalent => shown,
-            _ => Shown::of(&asking.view, write, invocation.equivalent)?,
+            _ => Shown::of(&asking.view, write, invocation.equivalent).await?,
         };
         if asking.holds(write, &invocation, &shown)? && reinvoked.is_asked(webhook) {
             let begun = asking.begin(webhook, WebhookSort::Mutating);
@@ -101,13 +101,13 @@ async fn call(
     lease.charge(2 * json::weight::of(object)).map_err(Status::from)?;
     let before = object.clone();
     let patched = patch::apply_made(object.clone(), operations, &lease).map_err(unapplied)?;
-    put(write, asking, invocation, patched, shown).map_err(internal)?;
+    put(write, asking, invocation, patched, shown).await.map_err(internal)?;
     shown.refreshed(write)?;
     Ok(shown.objects.object.as_ref() != Some(&before))
 }
 
 /// Puts a patched object in the place of what was sent.
-fn put(
+async fn put(
     write: &mut Write<'_>,
     asking: &Asking<'_>,
     invocation: &Invocation,
@@ -117,7 +117,7 @@ fn put(
     if is_object(&write.input) {
         let served = asking.view.served_as(invocation.equivalent);
         let served = served.as_deref().unwrap_or(&write.target.served);
-        return take(write, served, &served.gvk, patched, Unknown::Dropped, &mut shown.objects);
+        return take(write, served, &served.gvk, patched, Unknown::Dropped, &mut shown.objects).await;
     }
     write.target.lease.charge(json::weight::of(&patched))?;
     shown.objects.object = Some(patched.clone());

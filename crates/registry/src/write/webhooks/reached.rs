@@ -19,7 +19,7 @@ const SERVICE_NAME: &str = "kubernetes.io/service-name";
 ///
 /// # Errors
 /// That there is none.
-pub(super) async fn reached(context: &Context, calling: Calling) -> Result<Answered, NoAnswer> {
+pub(crate) async fn reached(context: &Context, calling: Calling) -> Result<Answered, NoAnswer> {
     let Destination::Service { namespace, name, port, .. } = calling.client.destination.clone() else {
         return context.config.webhooks.call(calling).await;
     };

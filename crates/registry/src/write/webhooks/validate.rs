@@ -50,7 +50,7 @@ async fn pass(
         let Some(invocation) = asking.matched(write, webhook)? else { continue };
         let at = invocation.equivalent;
         if let std::collections::btree_map::Entry::Vacant(place) = versions.entry(at) {
-            place.insert(Shown::of(&asking.view, write, at)?);
+            place.insert(Shown::of(&asking.view, write, at).await?);
         }
         if asking.holds(write, &invocation, &versions[&at])? {
             invocations.push(invocation);
