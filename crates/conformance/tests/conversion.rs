@@ -140,7 +140,9 @@ async fn verbs(world: &mut World) {
     world.ask(Method::PATCH, &format!("{v2}/b"), MERGE, json!({ "spec": { "host": "j" } })).await;
     world.get(&format!("{v1}/b")).await;
     world.ask(Method::PATCH, &format!("{v2}/b"), MERGE, json!({ "spec": { "host": 5 } })).await;
-    world.ask(Method::PATCH, &format!("{v2}/b"), MERGE, json!({ "metadata": { "labels": { "l": "m" } } })).await;
+    world
+        .ask(Method::PATCH, &format!("{v2}/b"), MERGE, json!({ "metadata": { "labels": { "l": "m" } } }))
+        .await;
     let status = json!({ "status": { "phase": "up", "replicas": 2 }, "spec": { "host": "ignored" } });
     world.ask(Method::PATCH, &format!("{v2}/b/status"), MERGE, status).await;
     world.get(&format!("{v1}/b/status")).await;
@@ -191,7 +193,17 @@ async fn owners(world: &mut World) {
 async fn faults(world: &mut World) {
     let v2 = "v2/namespaces/default/tabs";
     for how in [
-        "rename", "namespace", "uid", "kind", "version", "bare", "number", "label", "fewer", "more", "refuse",
+        "rename",
+        "namespace",
+        "uid",
+        "kind",
+        "version",
+        "bare",
+        "number",
+        "label",
+        "fewer",
+        "more",
+        "refuse",
         "silent",
     ] {
         world.answers(how);
@@ -301,7 +313,8 @@ fn used(peer: &Peer) -> (u64, u64) {
         let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         cpu += 10 * (ticks(11) + ticks(12));
         let line = read("status").lines().find(|line| line.starts_with("VmRSS")).map(String::from);
-        let kib = line.and_then(|line| line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()));
+        let kib =
+            line.and_then(|line| line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()));
         resident += kib.unwrap_or(0);
     }
     (cpu, resident)

@@ -63,8 +63,12 @@ mod tests {
     use super::*;
 
     fn object(name: &str, revision: u64, filler: usize) -> Arc<Object> {
-        let layout =
-            Layout { prefix_len: "/tabs/".len(), scope: Scope::Cluster, form: Form::Whole, fields: Vec::new() };
+        let layout = Layout {
+            prefix_len: "/tabs/".len(),
+            scope: Scope::Cluster,
+            form: Form::Whole,
+            fields: Vec::new(),
+        };
         let body = format!(
             "{{\"apiVersion\":\"g.io/v1\",\"kind\":\"Tab\",\"metadata\":{{\"name\":\"{name}\"}},\"x\":\"{}\"}}",
             "x".repeat(filler)

@@ -201,7 +201,11 @@ impl Teller {
                 }
                 Err(status) => {
                     let store = &self.converter.store;
-                    tracing::warn!(resource = &*store.resource, why = status.message, "objects are not converted");
+                    tracing::warn!(
+                        resource = &*store.resource,
+                        why = status.message,
+                        "objects are not converted"
+                    );
                     self.attempts.send_modify(|attempts| attempts.failed = Some((number, Arc::new(status))));
                 }
             }

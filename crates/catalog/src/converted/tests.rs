@@ -66,7 +66,8 @@ fn crd() -> Value {
 
 async fn world() -> World {
     let clock = Clock::system();
-    let backend = Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+    let backend =
+        Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
     let opener = Opener {
         storage_prefix: "/registry".into(),
         pace: PACE,

@@ -3,7 +3,9 @@
 //!
 //! In: what was counted. Out: families. Never: counts.
 
-use forebay_webhooks::conversion::{CRD_BOUNDS, ConversionCounted, ConversionTimes, FailureSort, REQUEST_BOUNDS};
+use forebay_webhooks::conversion::{
+    CRD_BOUNDS, ConversionCounted, ConversionTimes, FailureSort, REQUEST_BOUNDS,
+};
 use forebay_webhooks::{BOUNDS, Counted};
 
 use super::text::Text;
@@ -91,13 +93,7 @@ pub fn write_conversions(text: &mut Text, counted: &ConversionCounted) {
     }
 }
 
-fn histogram(
-    text: &mut Text,
-    name: &str,
-    labels: &[(&str, &str)],
-    bounds: &[f64],
-    times: &ConversionTimes,
-) {
+fn histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], bounds: &[f64], times: &ConversionTimes) {
     let bounds = bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
     for (bound, count) in bounds.zip(times.counts) {
         let with_bound: Vec<(&str, &str)> = labels.iter().copied().chain([("le", &*bound)]).collect();

@@ -40,26 +40,30 @@ impl Planned<WatchPlan, EventForm> {
         let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
         let cacher = &of.store().cacher;
         let fields = served.selected_fields(&interest);
-        let started = of.guard(async { match plan.start {
-            WatchStart::After(revision) => match cacher.reach_back(revision).await {
-                Ok(()) => cacher.watch(interest, revision),
-                Err(error) => Err(error),
-            },
-            WatchStart::Now => match cacher.fresh(wait).await {
-                Ok(snapshot) => cacher.watch(interest, snapshot.revision()),
-                Err(error) => Err(error),
-            },
-            WatchStart::AnyNow => cacher.snapshot().and_then(|now| cacher.watch(interest, now.revision())),
-            WatchStart::StateAny => cacher.snapshot().and_then(|now| cacher.watch_list(interest, now)),
-            WatchStart::StateLatest => match cacher.fresh(wait).await {
-                Ok(snapshot) => cacher.watch_list(interest, snapshot),
-                Err(error) => Err(error),
-            },
-            WatchStart::StateAtLeast(revision) => match cacher.at_least(revision, wait).await {
-                Ok(snapshot) => cacher.watch_list(interest, snapshot),
-                Err(error) => Err(error),
-            },
-        } });
+        let started = of.guard(async {
+            match plan.start {
+                WatchStart::After(revision) => match cacher.reach_back(revision).await {
+                    Ok(()) => cacher.watch(interest, revision),
+                    Err(error) => Err(error),
+                },
+                WatchStart::Now => match cacher.fresh(wait).await {
+                    Ok(snapshot) => cacher.watch(interest, snapshot.revision()),
+                    Err(error) => Err(error),
+                },
+                WatchStart::AnyNow => {
+                    cacher.snapshot().and_then(|now| cacher.watch(interest, now.revision()))
+                }
+                WatchStart::StateAny => cacher.snapshot().and_then(|now| cacher.watch_list(interest, now)),
+                WatchStart::StateLatest => match cacher.fresh(wait).await {
+                    Ok(snapshot) => cacher.watch_list(interest, snapshot),
+                    Err(error) => Err(error),
+                },
+                WatchStart::StateAtLeast(revision) => match cacher.at_least(revision, wait).await {
+                    Ok(snapshot) => cacher.watch_list(interest, snapshot),
+                    Err(error) => Err(error),
+                },
+            }
+        });
         let started = started.await?;
         let began = match started {
             Ok(watcher) => Ok(watcher),

@@ -38,7 +38,8 @@ pub(super) async fn stored(write: &Write<'_>, written: Bytes) -> Result<Bytes, S
 /// What was done, in the version that was written.
 pub(super) async fn answered(write: &mut Write<'_>) -> Result<(), Status> {
     let Some(converted) = &write.served().converted else { return Ok(()) };
-    if let Some(Done::Put { object } | Done::Deleted { object, .. } | Done::Kept { object }) = &mut write.done {
+    if let Some(Done::Put { object } | Done::Deleted { object, .. } | Done::Kept { object }) = &mut write.done
+    {
         *object = converted.shown(object, &write.target.lease).await?;
     }
     Ok(())

@@ -67,9 +67,8 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
     };
     let name = write.manager();
     if write.is_new_object() && live.is_none() && !served.is_custom() {
-        let created = of_object(write, context, |fields| {
-            fields.create(&write.proposed, write.entries_sent, name)
-        })??;
+        let created =
+            of_object(write, context, |fields| fields.create(&write.proposed, write.entries_sent, name))??;
         let entries = match created {
             Created::Whole(entries) => entries,
             Created::Apart { entry, fields } => {

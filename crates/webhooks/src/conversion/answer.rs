@@ -92,7 +92,9 @@ pub fn converted(
     }
     let mut objects = Vec::with_capacity(count);
     for (original, made) in asked.objects.iter().zip(made) {
-        lease.charge(weight::of(&original["metadata"])).map_err(|full| FailureSort::InvalidObject.full(full))?;
+        lease
+            .charge(weight::of(&original["metadata"]))
+            .map_err(|full| FailureSort::InvalidObject.full(full))?;
         let made = restored(original, made, asked.to, &of(original));
         objects.push(made.map_err(|why| FailureSort::InvalidObject.failure(why))?);
     }
@@ -106,8 +108,7 @@ enum Unread {
 
 /// The tree of what came back.
 fn read(url: &str, answered: Result<Answered, NoAnswer>, lease: &Lease) -> Result<Value, Unread> {
-    let answered =
-        answered.map_err(|none| Unread::Why(format!("Post {}: {}", go_quote(url), none.why())))?;
+    let answered = answered.map_err(|none| Unread::Why(format!("Post {}: {}", go_quote(url), none.why())))?;
     if !status::is_success(answered.code) {
         return Err(Unread::Why(status::words(answered.code, &answered.body, answered.is_text)));
     }
@@ -185,7 +186,9 @@ fn restored_metadata(original: &Value, made: Option<Value>) -> Result<Value, Str
     let mut made = match made {
         None => return Err("missing metadata in converted object".to_owned()),
         Some(Value::Object(made)) => made,
-        Some(other) => return Err(format!("invalid metadata of type {} in converted object", go_type(&other))),
+        Some(other) => {
+            return Err(format!("invalid metadata of type {} in converted object", go_type(&other)));
+        }
     };
     let mut metadata = original.as_object().cloned().unwrap_or_default();
     for name in ["labels", "annotations"] {

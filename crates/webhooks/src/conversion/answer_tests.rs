@@ -75,7 +75,9 @@ fn an_object_that_is_another_is_refused() {
     assert_eq!(other("uid", "x"), same("UID", "u"));
     assert_eq!(
         of_one(|made| made["kind"] = "Other".into()),
-        invalid(&format!("{OF} returned invalid object at index 0: invalid kind (expected Tab, received Other)"))
+        invalid(&format!(
+            "{OF} returned invalid object at index 0: invalid kind (expected Tab, received Other)"
+        ))
     );
     assert_eq!(
         of_one(|made| made["apiVersion"] = "g.io/v3".into()),
@@ -90,24 +92,27 @@ fn an_object_that_is_another_is_refused() {
         ))
     );
     let label = of_one(|made| made["metadata"]["labels"] = json!({ "l": "-" }));
-    assert!(label.is_err_and(|why| why.contains("returned invalid metadata: metadata.labels: Invalid value: \"-\": ")));
+    assert!(label.is_err_and(|why| {
+        why.contains("returned invalid metadata: metadata.labels: Invalid value: \"-\": ")
+    }));
     assert_eq!(answer(of_objects(vec![json!({})])), invalid("Object 'Kind' is missing in '{}'"));
 }
 
 #[test]
 fn an_answer_to_something_else_is_refused() {
-    let malformed = |why: &str| {
-        Err(format!("conversion_webhook_malformed_response_failure: {OF} failed: {why}"))
-    };
-    assert_eq!(answer(json!({ "kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1" })), malformed("no response provided"));
+    let malformed =
+        |why: &str| Err(format!("conversion_webhook_malformed_response_failure: {OF} failed: {why}"));
+    assert_eq!(
+        answer(json!({ "kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1" })),
+        malformed("no response provided")
+    );
     assert_eq!(
         answer(json!({})),
-        malformed("expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind=")
+        malformed(
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind="
+        )
     );
-    assert_eq!(
-        answer(review(json!({ "uid": "x" }))),
-        malformed("expected response.uid=\"r\", got \"x\"")
-    );
+    assert_eq!(answer(review(json!({ "uid": "x" }))), malformed("expected response.uid=\"r\", got \"x\""));
     assert_eq!(
         answer(review(json!({ "uid": "r", "result": { "status": "Failed" } }))),
         malformed("response.result.status was 'Failed', not 'Success'")
@@ -118,9 +123,7 @@ fn an_answer_to_something_else_is_refused() {
     );
     assert_eq!(
         answer(of_objects(vec![made(|_| {}), made(|_| {})])),
-        Err(format!(
-            "conversion_webhook_partial_response_failure: {OF} returned 2 objects, expected 1"
-        ))
+        Err(format!("conversion_webhook_partial_response_failure: {OF} returned 2 objects, expected 1"))
     );
 }
 
@@ -133,10 +136,7 @@ fn no_answer_says_why() {
         call("Post \"https://h/c\": dial tcp 127.0.0.1:1: connect: connection refused")
     );
     let answered = Answered { code: 404, is_text: true, body: Bytes::from_static(b"404 page not found") };
-    assert_eq!(
-        judged(Ok(answered), &[original()]),
-        call("the server could not find the requested resource")
-    );
+    assert_eq!(judged(Ok(answered), &[original()]), call("the server could not find the requested resource"));
 }
 
 #[test]

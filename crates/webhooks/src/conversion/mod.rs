@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn a_webhook_is_asked_in_the_first_version_that_is_known() {
         let of = |versions: Value| {
-            let webhook = json!({ "clientConfig": { "url": "https://h/c" }, "conversionReviewVersions": versions });
+            let webhook =
+                json!({ "clientConfig": { "url": "https://h/c" }, "conversionReviewVersions": versions });
             ConversionWebhook::read(&crd(json!({ "strategy": "Webhook", "webhook": webhook })))
         };
         let known = of(json!(["v2", "v1beta1", "v1"])).expect("a webhook");

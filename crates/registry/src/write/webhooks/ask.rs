@@ -58,11 +58,7 @@ pub(super) fn are_asked(context: &Context, served: &Served, plugin: &str) -> boo
 impl Shown {
     /// # Errors
     /// What cannot be converted; no room.
-    pub async fn of(
-        view: &View<'_>,
-        write: &Write<'_>,
-        equivalent: Option<usize>,
-    ) -> Result<Shown, Status> {
+    pub async fn of(view: &View<'_>, write: &Write<'_>, equivalent: Option<usize>) -> Result<Shown, Status> {
         let objects = view.objects(write, equivalent).await?;
         let (object, old_object) = (text(write, &objects.object)?, text(write, &objects.old_object)?);
         Ok(Shown { equivalent, objects, object, old_object })
