@@ -214,14 +214,17 @@ impl Teller {
                 () = self.clock.sleep(pause) => {}
             }
             pause = (pause * 2).min(CONVERT_AGAIN.1);
-            self.pass_over(&mut steps);
+            self.pass_over(&mut steps).await;
         }
     }
 
     /// Drops of `steps` which put an object that is not there any more, or is another: what became of it
     /// follows.
-    fn pass_over(&self, steps: &mut Vec<WatchStep>) {
-        let Ok(now) = self.converter.store.cacher.snapshot() else { return };
+    async fn pass_over(&self, steps: &mut Vec<WatchStep>) {
+        let cacher = &self.converter.store.cacher;
+        // Whoever has it tried again has perhaps just mended it.
+        let fresh = cacher.fresh(self.clock.now() + FRESH_WAIT).await;
+        let Ok(now) = fresh.or_else(|_late| cacher.snapshot()) else { return };
         steps.retain(|step| match put_by(step) {
             Some((object, revision)) => {
                 now.get(object.key()).is_some_and(|there| there.revision() == revision)
