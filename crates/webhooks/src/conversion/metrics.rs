@@ -31,11 +31,14 @@ pub struct ConversionMetrics {
 /// What was counted so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConversionCounted {
-    /// CRD, from which version, to which, succeeded. <= SERIES_MAX.
-    pub crds: BTreeMap<(Arc<str>, Arc<str>, Arc<str>, bool), ConversionTimes>,
+    /// <= SERIES_MAX.
+    pub crds: BTreeMap<ConversionKey, ConversionTimes>,
     /// By what went wrong.
     pub requests: BTreeMap<Option<FailureSort>, ConversionTimes>,
 }
+
+/// CRD, from which version, to which, succeeded.
+pub type ConversionKey = (Arc<str>, Arc<str>, Arc<str>, bool);
 
 /// How long calls took.
 #[derive(Clone, Debug, Default, PartialEq)]

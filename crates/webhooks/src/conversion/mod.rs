@@ -16,7 +16,9 @@ use serde_json::Value;
 
 use crate::configuration::{ClientConfig, ReviewVersion};
 pub use answer::{Asked, ConversionFailure, FailureSort, converted};
-pub use metrics::{CRD_BOUNDS, ConversionCounted, ConversionMetrics, ConversionTimes, REQUEST_BOUNDS};
+pub use metrics::{
+    CRD_BOUNDS, ConversionCounted, ConversionKey, ConversionMetrics, ConversionTimes, REQUEST_BOUNDS,
+};
 
 /// The webhook of a CRD.
 #[derive(Clone)]
