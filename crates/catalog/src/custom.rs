@@ -18,7 +18,7 @@ use forebay_schema::builtin::TypeId;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::converted::{Conversion, Converted};
+use crate::converted::{Converted, WebhookConversion};
 use crate::ending::Ending;
 use crate::kind::{Kind, Typed};
 use crate::limits::RULE_COST_BYTES;
@@ -51,13 +51,13 @@ pub struct Custom {
 ///
 /// - `fields`: sorted.
 /// - `since`: the revision at which the CRD became what it is.
-/// - `conversion`: who asks the webhook, if there is one. Without, objects that only a webhook can convert are
-///   served in the version that they are stored in.
+/// - `conversion`: who asks the webhook, if there is one. Without, objects that only a webhook can convert
+///   are served in the version that they are stored in.
 pub fn served(
     crd: &Value,
     (store, fields): (&Arc<Store>, &[String]),
     since: Revision,
-    conversion: Option<&Conversion>,
+    conversion: Option<&WebhookConversion>,
 ) -> Vec<Arc<Served>> {
     let definition = Arc::new(Definition::compile(crd));
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
@@ -243,8 +243,8 @@ impl Kind for Custom {
         self.version().deprecation_warning.as_deref()
     }
 
-    /// What only the version that was written knows is not kept. Where a webhook converts, the bytes are those
-    /// of this version yet.
+    /// What only the version that was written knows is not kept. Where a webhook converts, the bytes are
+    /// those of this version yet.
     fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
         let mut out = Vec::with_capacity(1024);
         let (stored, written) = (self.definition.storage_version(), self.version());

@@ -29,7 +29,9 @@ mod versioned;
 
 pub use built_in::{BuiltIn, Conversions, normalize_as};
 pub use catalog::Catalog;
-pub use converted::{Conversion, Conversions as WantedConversions, Converted, Converting, Converts, View};
+pub use converted::{
+    Conversions as WantedConversions, Converted, Converting, Converts, View, WebhookConversion,
+};
 pub use custom::{Custom, served as custom_served};
 pub use ending::Ending;
 pub use kind::{Kind, Typed};

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::crd::text;
-use forebay_catalog::{Conversion, Converting, Converts, errors};
-use forebay_webhooks::conversion::{Asked, ConversionWebhook, conversion_review, converted};
+use forebay_catalog::{Converting, Converts, WebhookConversion, errors};
+use forebay_webhooks::conversion::{AskedToConvert, ConversionWebhook, conversion_review, converted};
 use forebay_webhooks::{Calling, Destination, NoAnswer};
 use serde_json::Value;
 
@@ -19,12 +19,12 @@ use crate::limits::CONVERSION_WAIT;
 use crate::write;
 
 /// What the versions of `crd` are converted with, if that takes a webhook.
-pub(crate) fn of(context: &Arc<Context>, crd: &Value) -> Option<Conversion> {
+pub(crate) fn of(context: &Arc<Context>, crd: &Value) -> Option<WebhookConversion> {
     let webhook = ConversionWebhook::read(crd)?;
     let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
     let storage = versions.filter(|version| version["storage"] == true).map(|version| text(version, "/name"));
     let stored = crd["status"]["storedVersions"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    Some(Conversion {
+    Some(WebhookConversion {
         is_mixed: !stored.eq(storage),
         converts: Arc::new(Webhook { context: Arc::downgrade(context), webhook }),
         opener: context.opener.clone(),
@@ -81,7 +81,7 @@ impl Webhook {
                 Err(NoAnswer::Failed("context deadline exceeded".to_owned()))
             }
         };
-        let asked = Asked { version, uid: &uid, to, objects: &objects };
+        let asked = AskedToConvert { version, uid: &uid, to, objects: &objects };
         let made = converted(&asked, (&url, answered), lease);
         let of_versions = (split_api_version(&from).1, split_api_version(to).1);
         let (took, failure) = (context.clock.now() - began, made.as_ref().err().map(|failure| failure.sort));

@@ -17,7 +17,7 @@ use forebay_crd::{Definition, Version};
 use forebay_object::Object;
 use serde_json::Value;
 
-use super::Converts;
+use super::converts::Converts;
 use crate::store::Store;
 
 /// A version, and how objects come into it.

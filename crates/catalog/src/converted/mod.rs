@@ -8,7 +8,9 @@
 //! A view takes what the objects take in the cache of what is stored, and goes when nobody has read it for
 //! [`limits::VIEW_IDLE`](crate::limits::VIEW_IDLE).
 
+mod attempts;
 mod converter;
+mod converts;
 mod kept;
 mod memo;
 mod tell;
@@ -16,8 +18,6 @@ mod tell;
 mod tests;
 mod view;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -30,24 +30,14 @@ use crate::limits::VIEW_IDLE;
 use crate::opener::Opener;
 use crate::store::Store;
 use converter::Converter;
+pub use converts::{Converting, Converts};
 use kept::{KeptObjects, identity};
 pub use memo::Conversions;
 pub use view::View;
 
-/// Objects on their way to another version.
-pub type Converting<'a> = Pin<Box<dyn Future<Output = Result<Vec<Value>, Status>> + Send + 'a>>;
-
-/// Who asks the webhook of a definition.
-pub trait Converts: Send + Sync {
-    /// `objects`, of which none is in it, in the version that `to` names as `apiVersion` does; in their order.
-    ///
-    /// - `lease`: what comes of it is charged to it.
-    fn convert<'a>(&'a self, objects: Vec<Value>, to: &'a str, lease: &'a Lease) -> Converting<'a>;
-}
-
 /// What the versions of a definition are converted with.
 #[derive(Clone)]
-pub struct Conversion {
+pub struct WebhookConversion {
     pub converts: Arc<dyn Converts>,
     pub opener: Opener,
     /// Whether objects may be stored in another version than they are now.
@@ -73,7 +63,7 @@ impl Converted {
         version: usize,
         since: Revision,
         store: &Arc<Store>,
-        of: &Conversion,
+        of: &WebhookConversion,
     ) -> Converted {
         let (definition, store, converts) = (definition.clone(), store.clone(), of.converts.clone());
         Converted {

@@ -16,8 +16,8 @@ use forebay_watchcache::{Budget, EventKind, Interest, ReadError, WatchStep, Watc
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
 
+use super::attempts::Attempts;
 use super::converter::{Converter, bytes_of};
-use super::view::Attempts;
 use crate::limits::{CONVERT_AGAIN, CONVERTED_AT_ONCE_MAX, CONVERTED_BYTES, TOLD_BATCHES_MAX};
 
 /// The store of a view: the store below, of which it tells what was converted.

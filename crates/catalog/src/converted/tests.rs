@@ -81,7 +81,7 @@ async fn world() -> World {
     let store = Arc::new(LayoutKey::of(&crd()).open(&crd(), &opener));
     store.cacher.wait_ready().await;
     let rule = Arc::<Rule>::default();
-    let conversion = Conversion { converts: rule.clone(), opener, is_mixed: false };
+    let conversion = WebhookConversion { converts: rule.clone(), opener, is_mixed: false };
     let served = custom::served(&crd(), (&store, &[]), Revision::FIRST, Some(&conversion));
     let shown = served[1].converted.clone().expect("a webhook converts it");
     World { store, rule, clock, shown, _served: served }

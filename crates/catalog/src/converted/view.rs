@@ -11,6 +11,7 @@ use forebay_rt::{Clock, Instant};
 use forebay_watchcache::{Cacher, History, Resource};
 use tokio::sync::{Notify, watch};
 
+use super::attempts::Attempts;
 use super::converter::Converter;
 use super::tell::Layered;
 use crate::instrumented::Instrumented;
@@ -26,15 +27,6 @@ pub struct View {
     clock: Clock,
     // Locked for one line.
     used_at: Mutex<Instant>,
-}
-
-/// How conversions went.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Attempts {
-    /// So many were begun.
-    pub(super) begun: u64,
-    /// The last one, if it failed.
-    pub(super) failed: Option<(u64, Arc<Status>)>,
 }
 
 impl View {

@@ -1,5 +1,5 @@
-//! `apiserver_admission_webhook_*` and `apiserver_*conversion_webhook_*`: what is counted of calls of webhooks,
-//! as text.
+//! `apiserver_admission_webhook_*` and `apiserver_*conversion_webhook_*`: what is counted of calls of
+//! webhooks, as text.
 //!
 //! In: what was counted. Out: families. Never: counts.
 

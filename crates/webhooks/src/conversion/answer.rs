@@ -17,7 +17,7 @@ use crate::configuration::ReviewVersion;
 use crate::status;
 
 /// What was asked of a webhook.
-pub struct Asked<'a> {
+pub struct AskedToConvert<'a> {
     pub version: ReviewVersion,
     pub uid: &'a str,
     /// The version that is wanted, as `apiVersion` names it.
@@ -70,7 +70,7 @@ impl FailureSort {
 /// # Errors
 /// [`ConversionFailure`]: it is no answer, or not to this; there is no room for it.
 pub fn converted(
-    asked: &Asked<'_>,
+    asked: &AskedToConvert<'_>,
     (url, answered): (&str, Result<Answered, NoAnswer>),
     lease: &Lease,
 ) -> Result<Vec<Value>, ConversionFailure> {
@@ -119,7 +119,7 @@ fn read(url: &str, answered: Result<Answered, NoAnswer>, lease: &Lease) -> Resul
 }
 
 /// The objects of the response, if it is one to this review.
-fn verify(mut review: Value, asked: &Asked<'_>) -> Result<Vec<Value>, String> {
+fn verify(mut review: Value, asked: &AskedToConvert<'_>) -> Result<Vec<Value>, String> {
     if asked.version == ReviewVersion::V1 {
         let (group, version) = split_api_version(text(&review, "apiVersion"));
         let told = format!("{group}/{version}, Kind={}", text(&review, "kind"));

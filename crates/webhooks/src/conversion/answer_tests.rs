@@ -27,7 +27,7 @@ fn answer(of: Value) -> Result<Vec<Value>, String> {
 }
 
 fn judged(answered: Result<Answered, NoAnswer>, objects: &[Value]) -> Result<Vec<Value>, String> {
-    let asked = Asked { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects };
+    let asked = AskedToConvert { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects };
     converted(&asked, ("https://h/c", answered), &Lease::of_server())
         .map_err(|failure| format!("{}: {}", failure.sort.as_str(), failure.status.message))
 }
@@ -144,7 +144,8 @@ fn an_answer_for_which_there_is_no_room_is_refused_as_that() {
     let lease = Lease::of_one_tree();
     let objects = vec![made(|made| made["spec"]["blob"] = "x".repeat(12 << 20).into())];
     let answered = Answered { code: 200, is_text: false, body: Bytes::from(of_objects(objects).to_string()) };
-    let asked = Asked { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects: &[original()] };
+    let asked =
+        AskedToConvert { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects: &[original()] };
     // As often as it takes to fill what one tree may have.
     let mut refused = None;
     for _ in 0..1_000 {

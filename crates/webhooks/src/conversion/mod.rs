@@ -15,7 +15,7 @@ use forebay_apimachinery::json::write_string;
 use serde_json::Value;
 
 use crate::configuration::{ClientConfig, ReviewVersion};
-pub use answer::{Asked, ConversionFailure, FailureSort, converted};
+pub use answer::{AskedToConvert, ConversionFailure, FailureSort, converted};
 pub use metrics::{
     CRD_BOUNDS, ConversionCounted, ConversionKey, ConversionMetrics, ConversionTimes, REQUEST_BOUNDS,
 };
