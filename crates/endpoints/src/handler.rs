@@ -20,12 +20,13 @@ use forebay_reads::Weight;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::aggregation::Aggregation;
 use crate::arrivals::Arrivals;
 use crate::authz;
 use crate::body_in::{self, Received};
@@ -66,6 +67,8 @@ pub struct Handler {
     pub metrics: Arc<Metrics>,
     pub usages: Usages,
     pub drain: Drain,
+    /// What other servers answer.
+    pub aggregation: Aggregation,
     /// Where there may be other servers.
     pub neighbourhood: Option<Arc<Neighbourhood>>,
     pub documents: Documents,
@@ -93,6 +96,7 @@ pub struct Head {
     pub channel: ResponseChannel,
     /// Raised when its connection is told to go.
     pub going: Shutdown,
+    pub audit_id: HeaderValue,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }

@@ -34,6 +34,7 @@ use crate::list_answer;
 use crate::list_content::MadeFor;
 use crate::negotiate::{self, Answered, Form};
 use crate::offload;
+use crate::proxied;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::status::{self, Failure};
@@ -53,6 +54,13 @@ pub async fn answer(
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
     if target.is_connection() {
+        let passed_on = match &handler.aggregation.behind {
+            Some(behind) => Box::pin(proxied::connect(handler, head, (&**behind, &target), body)).await?,
+            None => None,
+        };
+        if let Some(answer) = passed_on {
+            return Ok(answer);
+        }
         match handler.api.connect(&target).wait().await? {}
     }
     if target.served.is("", "componentstatuses") {

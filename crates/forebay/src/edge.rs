@@ -8,7 +8,8 @@ use forebay_api::Authorizer;
 use forebay_auth::Authorizers;
 use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, ApiServerConfig, Authorization, FlowControl, Http2, Memory, ServiceAccounts, Tls,
+    Anonymous, ApiServerConfig, Authorization, FlowControl, FrontProxyTrust, Http2, Memory, ServiceAccounts,
+    Tls,
 };
 
 use crate::config::{self, MemoryLimit};
@@ -41,6 +42,10 @@ pub(crate) fn config(prepared: &Prepared) -> ApiServerConfig {
             cert_chain: prepared.serving.cert.clone(),
             key: prepared.serving.key.clone(),
             client_ca: Some(prepared.client_ca.clone()),
+            front_proxies: prepared.front_proxy.believed.clone().map(|authorities| FrontProxyTrust {
+                authorities,
+                names: decided.front_proxy.allowed_names.clone(),
+            }),
             provider: decided.tls.policy.provider(),
             versions: decided.tls.policy.versions(),
             http2: match serving.http2 {

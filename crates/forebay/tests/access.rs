@@ -60,7 +60,7 @@ async fn whose_certificates_are_trusted_is_published_for_programs_beside_the_ser
     let admin = server.admin().await;
     let now = admin.get(TRUST).await.expect(200);
     let bundle = format!("{own}{}", authority.pem.replace("\r\n", "\n"));
-    assert_eq!(now["data"], serde_json::json!({"client-ca-file": bundle, "other": "kept"}));
+    assert_eq!((&now["data"]["client-ca-file"], &now["data"]["other"]), (&bundle.into(), &"kept".into()));
     assert_eq!(admin.get(TRACKING).await.expect(200)["data"]["since"], "2020-02-29");
     server.kill().await;
 
@@ -206,6 +206,41 @@ async fn is_unauthorized(client: &Client, ask: Ask) {
 }
 
 /// Signs certificates of clients.
+#[tokio::test]
+async fn a_proxy_that_is_believed_says_whom_a_request_is_from_and_nobody_else_does() {
+    let (scratch, proxies) = (Scratch::new(), Authority::new("proxies"));
+    let ca = scratch.file("proxies.crt", &proxies.pem);
+    let ca = format!("--requestheader-client-ca-file={}", ca.display());
+    let server = Server::start(&scratch, &[&ca, "--requestheader-allowed-names=front"]).await;
+    let review = serde_json::json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
+    let asked = |user: &str| {
+        let ask = Ask::post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &review);
+        let ask = ask.header("x-remote-group", "dev").header("x-remote-extra-example.org%2fscope", "a");
+        ask.header("x-remote-uid", "7").header("x-remote-user", user)
+    };
+    for protocol in Protocol::BOTH {
+        let (chain, key) = proxies.client("front", false);
+        let front = Identity::Certificate { chain: &chain, key: &key };
+        let front = server.client(protocol, front).await;
+        let info = front.ask(asked("bob")).await.expect(201)["status"]["userInfo"].clone();
+        let groups = serde_json::json!(["dev", "system:authenticated"]);
+        let extra = serde_json::json!({ "example.org/scope": ["a"] });
+        assert_eq!((&info["username"], &info["uid"]), (&"bob".into(), &"7".into()));
+        assert_eq!((&info["groups"], &info["extra"]), (&groups, &extra));
+        // It is nobody itself.
+        is_unauthorized(&front, asked("")).await;
+        for (name, is_expired) in [("other", false), ("front", true)] {
+            let (chain, key) = proxies.client(name, is_expired);
+            let other = Identity::Certificate { chain: &chain, key: &key };
+            is_unauthorized(&server.client(protocol, other).await, asked("bob")).await;
+        }
+        let admin = server.admin_over(protocol).await;
+        let info = admin.ask(asked("bob")).await.expect(201)["status"]["userInfo"].clone();
+        assert_eq!(info["username"], "kubernetes-admin");
+        is_unauthorized(&server.client(protocol, Identity::Nobody).await, asked("bob")).await;
+    }
+}
+
 struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,

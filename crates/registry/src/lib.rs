@@ -35,6 +35,7 @@ mod quotas;
 mod registry;
 mod review;
 mod ruled;
+mod service_address;
 mod services;
 mod subresources;
 #[cfg(test)]

@@ -85,6 +85,7 @@ fn config() -> ApiServerConfig {
             cert_chain: String::new(),
             key: String::new(),
             client_ca: None,
+            front_proxies: None,
             provider: rustls::crypto::ring::default_provider(),
             versions: rustls::DEFAULT_VERSIONS,
             http2: Http2::Disabled,

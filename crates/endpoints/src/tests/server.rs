@@ -212,6 +212,7 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
             cert_chain: certificate.into(),
             key: key.into(),
             client_ca: None,
+            front_proxies: None,
             provider: ring::default_provider(),
             versions: rustls::ALL_VERSIONS,
             http2: Http2::Enabled,

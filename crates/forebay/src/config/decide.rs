@@ -12,7 +12,7 @@ use forebay_pki::{CertificateFiles, ServingNames};
 use super::reader::Reader;
 use super::{
     Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization,
+    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -41,6 +41,8 @@ impl ServeConfig {
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
+            front_proxy: front_proxy::decide(&read)?,
+            kubelets: front_proxy::kubelets(&read)?,
             authorization_mode: authorization_mode(&read, &mut warnings)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,

@@ -5,6 +5,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 
+pub mod aggregated;
 mod client;
 mod hook;
 mod server;

@@ -78,7 +78,6 @@ const CONTRACT: &[&str] = &["every_row_holds_on_every_target"];
 /// The rows that are not held as a whole table, in the document's order.
 #[rustfmt::skip]
 pub const CLAIMS: &[Claim] = &[
-    claim(DECIDE, "APIServices", Asked(&[get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200).says("\"Local\"")])),
     claim(DECIDE, "FlowSchemas, PriorityLevelConfigurations", Asked(&[
         get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all", 200),
         get("/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt", 200),
@@ -129,9 +128,11 @@ pub const CLAIMS: &[Claim] = &[
     claim(VERBS, "pods `ephemeralcontainers`, `resize`", Asked(&[
         get("/api/v1/namespaces/default/pods/p/ephemeralcontainers", 200), get("/api/v1/namespaces/default/pods/p/resize", 200),
     ])),
-    claim(VERBS, "pods `log`, `exec`, `attach`, `portforward`, `proxy`; nodes and services `proxy`", Asked(&[
+    claim(VERBS, "pods `log`, `exec`, `attach`, `portforward`", Partly(&[
         get("/api/v1/namespaces/default/pods/p/log", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/exec", 405).says("kubelet"),
         get("/api/v1/namespaces/default/pods/p/attach", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/portforward", 405).says("kubelet"),
+    ], &["a_kubelet_is_asked_for_what_only_it_has"])),
+    claim(VERBS, "`proxy` of pods, nodes and services", Asked(&[
         get("/api/v1/namespaces/default/pods/p/proxy", 405).says("kubelet"), get("/api/v1/nodes/n/proxy", 405).says("kubelet"),
         get("/api/v1/namespaces/default/services/kubernetes/proxy", 405).says("kubelet"),
     ])),
@@ -261,6 +262,13 @@ pub const CLAIMS: &[Claim] = &[
     claim(DOCUMENTS, "aggregated discovery (`apidiscovery.k8s.io` v2)", Asked(&[
         get("/apis", 200).with(&[("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")]).says("APIGroupDiscoveryList"),
     ])),
+    claim(DOCUMENTS, "aggregation: APIServices that name a service", Partly(&[
+        get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200).says("\"Local\""),
+    ], &[
+        "another_server_is_asked_in_the_name_of_who_asks_and_of_nobody_else", "what_another_server_serves_is_discovered_here",
+        "a_watch_is_passed_through_and_breaks_off_as_its_server_does", "who_is_not_there_is_told_of_in_upstreams_words",
+        "a_connection_that_is_upgraded_carries_bytes_both_ways_until_one_side_ends", "what_tells_who_asks_is_kept_published",
+    ])),
     claim(DOCUMENTS, "`/openapi/v3`, with hashes in the index", Asked(&[
         get("/openapi/v3", 200).says("?hash="), get("/openapi/v3/apis/apps/v1", 200).says("DeploymentSpec").says("How old Pods make way for new ones."),
         get("/openapi/v3/apis/apps/v1", 406).with(&[("Accept", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")]),
@@ -325,7 +333,8 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}"#, 201).says("\"allowed\":true"),
         post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", r#"{"spec":{"namespace":"default"}}"#, 201).says("\"resourceRules\""),
     ])),
-    claim(WHO, "OIDC, webhook tokens, front proxy, bootstrap tokens", Tests(&["every_flag_is_of_the_class_that_is_said"])),
+    claim(WHO, "front proxy (`--requestheader-*`)", Tests(&["a_proxy_that_is_believed_says_whom_a_request_is_from_and_nobody_else_does", "what_tells_who_asks_is_kept_published"])),
+    claim(WHO, "OIDC, webhook tokens, bootstrap tokens", Tests(&["every_flag_is_of_the_class_that_is_said"])),
     claim(WHO, "impersonation (`Impersonate-*`, `kubectl --as`)", Asked(&[
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201)
             .with(&[("Impersonate-User", "jane"), ("Content-Type", "application/json")]).says("\"username\":\"jane\""),

@@ -77,6 +77,9 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("auth", &["api", "apimachinery", "certificate-names", "rt"]),
     ("usage", &["rt"]),
     ("transport", &["rt"]),
+    ("proxy", &["apimachinery", "rt", "transport"]),
+    ("kubelet", &["apimachinery", "catalog", "proxy", "registry"]),
+    ("aggregator", &["api", "apimachinery", "catalog", "documents", "object", "proxy", "registry", "rt"]),
     ("documents", &["apimachinery", "catalog", "flow", "rt", "schema", "watchcache", "webhooks"]),
     (
         "endpoints",
@@ -90,6 +93,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "flow",
             "neighbours",
             "object",
+            "proxy",
             "reads",
             "rt",
             "schema",
