@@ -224,6 +224,7 @@ mod tests {
             cert_chain: shown.0.clone(),
             key: shown.1.clone(),
             client_ca: Some(client_ca.to_string()),
+            front_proxies: None,
             provider: ring::default_provider(),
             versions: rustls::ALL_VERSIONS,
             http2: Http2::Enabled,
