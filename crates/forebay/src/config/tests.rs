@@ -81,6 +81,16 @@ const SAMPLES: &[(&str, &str)] = &[
     ("service-account-key-file", "sa.pub"),
     ("service-account-signing-key-file", "sa.key"),
     ("service-account-max-token-expiration", "24h"),
+    ("requestheader-client-ca-file", "proxies.pem"),
+    ("requestheader-allowed-names", "front"),
+    ("requestheader-username-headers", "X-User"),
+    ("requestheader-uid-headers", "X-Uid"),
+    ("requestheader-group-headers", "X-Group"),
+    ("requestheader-extra-headers-prefix", "X-Extra-"),
+    ("enable-aggregator-routing", "true"),
+    ("kubelet-certificate-authority", "kubelets.pem"),
+    ("kubelet-preferred-address-types", "InternalIP"),
+    ("kubelet-port", "10251"),
     ("authorization-mode", "AlwaysDeny"),
     ("request-timeout", "1m1s"),
     ("min-request-timeout", "60"),
@@ -101,8 +111,13 @@ fn every_served_flag_changes_what_is_decided() {
     for (flag, value) in SAMPLES {
         assert_ne!(format!("{:?}", config(&format!("--{flag}={value}"))), default, "--{flag}");
     }
-    let both = format!("{:?}", config("--tls-cert-file=a --tls-private-key-file=b"));
-    assert_ne!(both, default);
+    for (cert, key) in [
+        ("tls-cert-file", "tls-private-key-file"),
+        ("proxy-client-cert-file", "proxy-client-key-file"),
+        ("kubelet-client-certificate", "kubelet-client-key"),
+    ] {
+        assert_ne!(format!("{:?}", config(&format!("--{cert}=a --{key}=b"))), default, "--{cert}");
+    }
     let sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
     let etcd = format!("{:?}", config("--etcd-servers=https://a --etcd-cafile=a"));
     for more in ["--etcd-certfile=a --etcd-keyfile=b", "--etcd-compaction-interval=1m", "--etcd-cafile=b"] {
@@ -111,10 +126,14 @@ fn every_served_flag_changes_what_is_decided() {
             etcd
         );
     }
-    // The pair and what goes with etcd are sampled above; the file is read by the layers.
+    // The pairs and what goes with etcd are sampled above; the file is read by the layers.
     let apart = BTreeSet::from([
         "tls-cert-file",
         "tls-private-key-file",
+        "proxy-client-cert-file",
+        "proxy-client-key-file",
+        "kubelet-client-certificate",
+        "kubelet-client-key",
         "etcd-cafile",
         "etcd-certfile",
         "etcd-keyfile",
