@@ -292,7 +292,12 @@ fn forebay(binary: &Path, flags: &[String], port: u16, watchdog: &mut Watchdog) 
     let mut command = Command::new(binary);
     // Without controllers, as kube-apiserver is: the sessions say the same to both.
     let ours = ["serve", "--controllers=", "--data-dir", "data", "--secure-port", &port.to_string()];
-    command.args(ours).args(flags);
+    command.args(ours);
+    if !flags.iter().any(|flag| flag.starts_with("--authorization-mode")) {
+        // As kube-apiserver, which is told nothing of it either.
+        command.arg("--authorization-mode=AlwaysAllow");
+    }
+    command.args(flags);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     Process::start("forebay", &mut command, watchdog)
 }

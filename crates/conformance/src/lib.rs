@@ -10,6 +10,7 @@
 //! what a server promises.
 
 pub mod allowed;
+pub mod authorization;
 pub mod cases;
 pub mod contract;
 pub mod diff;

@@ -1,7 +1,7 @@
 //! Starts `forebay serve`, on its own store or on an etcd that is started for it.
 //!
-//! In: the binaries and a directory. Out: a ready [`Instance`]. Never: a flag beyond the directory, the port
-//! and etcd's place, unless a scenario is about flags; an etcd with other flags than the rival's.
+//! In: the binaries and a directory. Out: a ready [`Instance`]. Never: a flag beyond the directory, the port,
+//! etcd's place and the rival's authorization, unless a scenario is about flags; an etcd with other flags than the rival's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,10 @@ impl Forebay {
         let mut args = args(&data.to_string_lossy(), &port.to_string());
         let etcd_port = etcd.as_ref().map(|etcd| etcd.port);
         args.extend(etcd_port.map(|port| etcd_flag(&port.to_string())));
+        if !self.flags.iter().any(|flag| flag.starts_with("--authorization-mode")) {
+            // As the rival's default is, with which it is compared.
+            args.push("--authorization-mode=AlwaysAllow".to_owned());
+        }
         args.extend_from_slice(&self.flags);
         let command = &mut Command::new(&self.program);
         let mut process =

@@ -9,7 +9,7 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
 pub use forebay_auth::config::{
-    Anonymous, Authorization, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
+    Anonymous, Authorization, AuthorizationMode, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
 };
 pub use forebay_auth::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
 pub use forebay_transport::Http2;

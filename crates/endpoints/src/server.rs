@@ -189,7 +189,7 @@ pub(crate) fn handler(
             tokens::Stored(api.clone()),
         ),
         accounts,
-        access: Arc::new(Access::new(config.authorization, config.anonymous)),
+        access: Arc::new(Access::new(&config.authorization, config.anonymous)),
         inflight: inflight(config),
         flow_control: flow_control(config, &clock),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),

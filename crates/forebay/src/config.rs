@@ -40,7 +40,8 @@ pub struct ServeConfig {
     pub serving: Serving,
     pub tls: Tls,
     pub authentication: Authentication,
-    pub authorization_mode: AuthorizationMode,
+    /// In the order in which they are asked.
+    pub authorization_modes: Vec<AuthorizationMode>,
     pub service_account_admission: ServiceAccountAdmission,
     /// Which controllers run beside the API.
     pub controllers: Selection,

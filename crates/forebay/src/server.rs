@@ -11,6 +11,7 @@ use std::time::Duration;
 use forebay_controllers::RootCa;
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Backing, Bound, Identity, Neighbours};
+use forebay_rbac::RightsInForce;
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_webhook_client::WebhookClient;
@@ -103,7 +104,8 @@ impl Server {
         tasks: Tasks,
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
-        let bound = Bound::listen(edge::config(prepared)).map_err(failed)?;
+        let rights = Arc::<RightsInForce>::default();
+        let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
         let registry_config = forebay_registry::Config {
@@ -116,7 +118,8 @@ impl Server {
             admission: config.admission.clone(),
             webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
             webhook_metrics: webhook_metrics.clone(),
-            authorizer: edge::authorizer(config),
+            authorizer: edge::authorizer(config, &rights),
+            rights: edge::followed(config, &rights),
             history: store.history(),
             frame_lead_bytes: forebay_transport::limits::SHARED_LEAD_BYTES,
             ..Default::default()
@@ -268,7 +271,11 @@ async fn start(registry: &Registry, client_ca: &str) -> Result<(), Error> {
 fn checks(store: &Store) -> Vec<Check> {
     let store = store.clone();
     // Named as clients and dashboards know the check of the storage.
-    vec![Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err))]
+    vec![
+        Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err)),
+        // Nobody is answered before it is done, and who cannot do it does not start.
+        Check::new("poststarthook/rbac/bootstrap-roles", Endpoints::All, || Ok(())),
+    ]
 }
 
 /// What went wrong, and why, as one line.

@@ -220,13 +220,35 @@ async fn rules_are_listed() {
         "nonResourceRules": [{ "verbs": ["*"], "nonResourceURLs": ["*"] }],
         "incomplete": false,
     });
+    let status = &rules["status"];
+    for (list, of_masters) in [("resourceRules", &want["resourceRules"][0]), ("nonResourceRules", &want["nonResourceRules"][0])] {
+        let told = status[list].as_array().expect("rules");
+        assert!(told.contains(of_masters) && told.len() > 1, "{list}: {status}");
+    }
+    assert_eq!((&status["incomplete"], status.get("evaluationError")), (&json!(false), None));
+    // Whoever is bound to a role that is not there is told so.
+    let binding = json!({
+        "metadata": { "name": "lost" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "gone" },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:masters" }],
+    });
+    admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.expect(201);
+    let rules = admin.post(&path, &json!({ "spec": { "namespace": "default" } })).await.expect(201);
+    assert_eq!(
+        rules["status"]["evaluationError"],
+        r#"clusterrole.rbac.authorization.k8s.io "gone" not found"#
+    );
+    server.kill().await;
+
+    let server = Server::start(&scratch, &["--authorization-mode=AlwaysAllow"]).await;
+    let rules = server.admin().await.post(&path, &json!({ "spec": { "namespace": "default" } })).await.expect(201);
     assert_eq!((&rules["status"], &rules["spec"]), (&want, &json!({})));
 }
 
 #[tokio::test]
 async fn a_token_lives_as_long_as_its_service_account() {
     let scratch = Scratch::new();
-    let server = Server::start(&scratch, &[]).await;
+    let server = Server::start(&scratch, &["--authorization-mode=AlwaysAllow"]).await;
     let (admin, nobody) = (server.admin().await, nobody(&server).await);
     let account = create_account(&admin).await;
     let uid = text(&account, "/metadata/uid");

@@ -10,6 +10,7 @@ use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_backend::Backend;
 use forebay_catalog::Opener;
+use forebay_rbac::RightsInForce;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Room};
@@ -36,8 +37,11 @@ pub struct Config {
     pub webhooks: Arc<dyn Calls>,
     /// What is counted of that.
     pub webhook_metrics: Arc<WebhookMetrics>,
-    /// Who is asked when a policy asks what somebody may.
+    /// Who is asked when a policy asks what somebody may, and whether somebody may give rights that they have
+    /// not.
     pub authorizer: Arc<dyn Authorizer>,
+    /// Where the rights of roles and bindings are published; none where nobody asks for them.
+    pub rights: Option<Arc<RightsInForce>>,
     /// How soon the caches seal what is quiet.
     pub pace: Pace,
     /// Whose the store's history is.
@@ -81,6 +85,7 @@ impl Default for Config {
             webhooks: Arc::new(NobodyCalls),
             webhook_metrics: Arc::default(),
             authorizer: Arc::new(NobodyAsked),
+            rights: None,
             pace: limits::PACE,
             history: History::Own,
             room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),

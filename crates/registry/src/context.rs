@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::in_force::InForce;
 use crate::quota_queue::Quotas;
+use crate::rights_source::RightsTaken;
 use crate::ruled::Ruled as _;
 use crate::services::Services;
 
@@ -39,6 +40,7 @@ pub(crate) struct Context {
     pub(crate) admission: Admission,
     pub(crate) in_force: InForce,
     pub(crate) quotas: Quotas,
+    pub(crate) rights: RightsTaken,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -62,6 +64,7 @@ impl Context {
             admission,
             in_force: InForce::default(),
             quotas: Quotas::default(),
+            rights: RightsTaken::default(),
             planner: Planner::new(
                 clock.clone(),
                 random.clone(),

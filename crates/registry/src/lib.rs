@@ -34,6 +34,7 @@ mod quota_queue;
 mod quotas;
 mod registry;
 mod review;
+mod rights_source;
 mod ruled;
 mod services;
 mod subresources;

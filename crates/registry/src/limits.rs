@@ -35,7 +35,13 @@ pub(crate) const UNPROCESSED_RETRY_SECONDS: u32 = 10;
 /// How long the writer of a CRD waits for it to be served.
 pub(crate) const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 
+/// Roles and bindings taken in without giving way to others: some tens of microseconds each.
+pub(crate) const RIGHTS_BATCH: usize = 64;
+
 // What the server writes by itself.
+
+/// How often a start looks again at a role that others write, too.
+pub(crate) const RECONCILE_ROUNDS_MAX: usize = 8;
 
 /// How often a member is looked at while other servers write it, too.
 pub(crate) const PUBLISH_ATTEMPTS_MAX: usize = 16;

@@ -105,7 +105,7 @@ fn config() -> ApiServerConfig {
             keys_uri: None,
         },
         anonymous: Anonymous::Nothing,
-        authorization: Authorization::AlwaysAllow,
+        authorization: Authorization::always_allow(),
         request_timeout: Duration::from_secs(60),
         flow_control: FlowControl::MaxInFlight,
         max_requests_inflight: None,

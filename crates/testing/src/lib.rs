@@ -22,6 +22,7 @@
 //!   in by mistake.
 //! - No controllers run, as with a kube-apiserver alone: nobody but the test writes. The flag
 //!   `--controllers=*` brings them.
+//! - Whoever is known may do everything, unless the flag `--authorization-mode=RBAC` says otherwise.
 //! - [`TestServer::client`] is an administrator's. For other programs (kubectl, a controller in a process of
 //!   its own) there is [`TestServer::kubeconfig`], for a client of your own [`TestServer::config`].
 //! - Servers run on threads of their own, so a test may block, use a single-threaded runtime, or pause its

@@ -21,6 +21,8 @@ use tokio::task::JoinHandle;
 
 use crate::runtime;
 
+const AUTHORIZATION_MODE: &str = "--authorization-mode";
+
 /// A running API server. Dropping it ends it.
 pub struct TestServer {
     client: Client,
@@ -175,8 +177,12 @@ async fn run(flags: Vec<OsString>, stop: Stop, tell: oneshot::Sender<Reach>) -> 
 
 fn prepare(flags: Vec<OsString>) -> Result<Prepared, Error> {
     // Without controllers, as envtest is; `--controllers=*` brings them.
-    let ours = ["--secure-port=0", "--controllers="].map(OsString::from);
-    let typed = argv::parse(ours.into_iter().chain(flags))?;
+    let mut ours = vec!["--secure-port=0", "--controllers="];
+    // Whoever is known may do everything, so that a test needs no roles, unless it asks for them.
+    if !flags.iter().any(|flag| flag.to_string_lossy().starts_with(AUTHORIZATION_MODE)) {
+        ours.push("--authorization-mode=AlwaysAllow");
+    }
+    let typed = argv::parse(ours.into_iter().map(OsString::from).chain(flags))?;
     if let Some(argument) = typed.rest.first() {
         return Err(Error::Usage(format!("unexpected argument: {argument}")));
     }

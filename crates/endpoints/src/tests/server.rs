@@ -227,7 +227,7 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
             keys_uri: None,
         },
         anonymous: Anonymous::HealthAndVersion,
-        authorization: Authorization::AlwaysAllow,
+        authorization: Authorization::always_allow(),
         request_timeout: Duration::from_secs(60),
         flow_control: setup.flow_control,
         max_requests_inflight: Some(400),

@@ -41,7 +41,7 @@ impl ServeConfig {
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
-            authorization_mode: authorization_mode(&read, &mut warnings)?,
+            authorization_modes: authorization_modes(&read, &mut warnings)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,
             service_account_admission,
@@ -213,11 +213,14 @@ fn check_issuers(issuers: &[String]) -> Result<(), String> {
     if issuers.is_empty() { Err("needs an issuer".to_owned()) } else { Ok(()) }
 }
 
-fn authorization_mode(read: &Reader, warnings: &mut Vec<String>) -> Result<AuthorizationMode, Error> {
-    let (mode, warning) = authorization::decide(&read.list("authorization-mode"))
+fn authorization_modes(
+    read: &Reader,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<AuthorizationMode>, Error> {
+    let (modes, warning) = authorization::decide(&read.list("authorization-mode"))
         .map_err(|reason| read.refuse("authorization-mode", reason))?;
     warnings.extend(warning);
-    Ok(mode)
+    Ok(modes)
 }
 
 fn limits(read: &Reader) -> Result<Limits, Error> {

@@ -29,7 +29,7 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
     assert_eq!(config.admin_kubeconfig(), PathBuf::from("./forebay-data/admin.kubeconfig"));
     assert_eq!(config.etcd_prefix, "/registry");
     assert_eq!(config.event_ttl, Some(Duration::from_secs(3600)));
-    assert_eq!(config.authorization_mode, AuthorizationMode::AlwaysAllow);
+    assert_eq!(config.authorization_modes, [AuthorizationMode::Rbac]);
     assert_eq!(config.authentication.anonymous, Anonymous::HealthAndVersion);
     assert_eq!(
         config.limits,
@@ -245,7 +245,7 @@ fn warnings_come_once_for_each_kind() {
         [
             "these flags have no effect: --kubelet-timeout, --profiling",
             "these feature gates have no effect: AllAlpha, AllBeta",
-            "RBAC and Node are not enforced yet: only members of system:masters are let in",
+            "Node is not enforced yet, and allows nothing: kubelets have what RBAC binds them to",
         ]
     );
 }

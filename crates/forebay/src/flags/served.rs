@@ -207,8 +207,8 @@ pub(super) const SERVED: &[Flag] = &[
         "authorization-mode",
         List,
         "MODES",
-        "AlwaysAllow",
-        "AlwaysAllow (whoever is authenticated), AlwaysDeny, or RBAC (for now: system:masters only).",
+        "RBAC",
+        "In order: RBAC, AlwaysAllow (whoever is authenticated), AlwaysDeny; Node allows nothing yet.",
     ),
     served(
         Authorization,

@@ -11,6 +11,7 @@ use forebay_strategy as strategy;
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
+use super::param_rights;
 use super::policies::{self, Round};
 use super::webhooks::{self, Reinvoked};
 use super::{Input, Write, attributes};
@@ -126,9 +127,18 @@ fn validate_review(write: &Write<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-/// Who was let in to update is asked for the right to create, once the object is valid, as kube-apiserver
-/// does.
-pub(super) fn authorize<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
+/// Who was let in to update is asked for the right to create, once the object is valid, and who writes a
+/// policy for that to read its parameters, as kube-apiserver does.
+pub(super) fn authorize<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
+    if let Some(caller) = param_rights::asked(write) {
+        return Eventual::later(async move {
+            param_rights::check(write, context, &caller).await?;
+            match write.may_create.take() {
+                Some(may_create) => may_create.ask().wait().await.map(|()| Flow::Next),
+                None => Ok(Flow::Next),
+            }
+        });
+    }
     match write.may_create.take() {
         Some(may_create) => Eventual::later(async { may_create.ask().wait().await.map(|()| Flow::Next) }),
         None => Eventual::Now(Ok(Flow::Next)),

@@ -338,7 +338,7 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "a bad token or certificate", Partly(&[
         get("/version", 401).anonymous().with(&[("Authorization", "Bearer none")]),
     ], &["a_client_of_one_server_is_a_stranger_to_another"])),
-    claim(WHO, "`--authorization-mode`", Tests(&["rbac_lets_only_masters_in", "modes_are_reviewed_as_they_are"])),
+    claim(WHO, "`--authorization-mode`", Tests(&["who_has_no_role_is_told_so_in_kube_apiservers_words", "a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it", "nobody_is_a_user_whom_roles_can_be_given", "modes_are_reviewed_as_they_are"])),
     claim(WHO, "admission", Partly(&[
         post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
         ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),

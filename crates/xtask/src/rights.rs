@@ -1,0 +1,27 @@
+//! `cargo xtask rights`: the differential of authorization, whole.
+//!
+//! In: how many policies, from which seed. Out: the test's own output; what differs is written to `rights.txt`
+//! in cargo's target directory. Never: a judgement of its own.
+
+use crate::run::{self, Done};
+
+/// What issue 32 asks for; each has 100 questions.
+const COUNT: &str = "200";
+
+/// - `args`: `[--count N] [--from S]`.
+pub fn rights(args: &[String]) -> Done {
+    let mut command =
+        run::cargo(&["test", "--package", "forebay-conformance", "--test", "authorization"]);
+    command.env("FOREBAY_RIGHTS_POLICIES", COUNT);
+    command.env("FOREBAY_CONFORMANCE_REPORT", run::target_dir()?.join("rights.txt"));
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let variable = match arg.as_str() {
+            "--count" => "FOREBAY_RIGHTS_POLICIES",
+            "--from" => "FOREBAY_RIGHTS_POLICIES_FROM",
+            other => return Err(format!("rights has no {other}")),
+        };
+        command.env(variable, args.next().ok_or_else(|| format!("{arg} needs a value"))?);
+    }
+    run::run(command.args(["--", "--nocapture"]))
+}
