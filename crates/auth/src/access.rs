@@ -158,7 +158,11 @@ mod tests {
         let (allow, deny, rbac) = modes();
         for (mode, anonymous, want) in [
             (&allow, Anonymous::HealthAndVersion, "nobody is known to ask"),
-            (&deny, Anonymous::HealthAndVersion, "\"system:anonymous\" may not get: Everything is forbidden."),
+            (
+                &deny,
+                Anonymous::HealthAndVersion,
+                "\"system:anonymous\" may not get: Everything is forbidden.",
+            ),
             (&rbac, Anonymous::HealthAndVersion, "\"system:anonymous\" may not get: "),
             (&deny, Anonymous::Nothing, "nobody is known to ask"),
             (&rbac, Anonymous::Nothing, "nobody is known to ask"),

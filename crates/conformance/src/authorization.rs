@@ -81,15 +81,30 @@ impl Draw {
 
     fn subject(&self, prefix: &str, namespace: &str, is_of_cluster: bool) -> Value {
         match self.below(4) {
-            0 => json!({"apiGroup": GROUP, "kind": "User", "name": format!("{prefix}-user{}", self.below(3))}),
-            1 => json!({"apiGroup": GROUP, "kind": "Group", "name": format!("{prefix}-group{}", self.below(3))}),
+            0 => {
+                json!({"apiGroup": GROUP, "kind": "User", "name": format!("{prefix}-user{}", self.below(3))})
+            }
+            1 => {
+                json!({"apiGroup": GROUP, "kind": "Group", "name": format!("{prefix}-group{}", self.below(3))})
+            }
             // One of its own namespace, which a binding of a namespace need not name.
-            2 if !is_of_cluster => json!({"kind": "ServiceAccount", "name": "account", "namespace": namespace}),
-            _ => json!({"kind": "ServiceAccount", "name": "account", "namespace": self.one(&[namespace, "elsewhere"])}),
+            2 if !is_of_cluster => {
+                json!({"kind": "ServiceAccount", "name": "account", "namespace": namespace})
+            }
+            _ => {
+                json!({"kind": "ServiceAccount", "name": "account", "namespace": self.one(&[namespace, "elsewhere"])})
+            }
         }
     }
 
-    fn binding(&self, prefix: &str, namespace: &str, name: &str, (kind, role): (&str, &str), is_of_cluster: bool) -> Value {
+    fn binding(
+        &self,
+        prefix: &str,
+        namespace: &str,
+        name: &str,
+        (kind, role): (&str, &str),
+        is_of_cluster: bool,
+    ) -> Value {
         let subjects: Vec<Value> =
             (0..1 + self.below(3)).map(|_| self.subject(prefix, namespace, is_of_cluster)).collect();
         json!({
@@ -112,12 +127,24 @@ impl Draw {
     fn question(&self, user: &RightsUser, namespace: &str) -> Value {
         let mut spec = json!({"user": user.name, "groups": user.groups});
         if self.percent(20) {
-            let path = self.one(&["/metrics", "/metrics/a", "/healthz/etcd", "/logs", "/logs/", "/logs/a", "/debug/x", "/x", "", "/x*y"]);
+            let path = self.one(&[
+                "/metrics",
+                "/metrics/a",
+                "/healthz/etcd",
+                "/logs",
+                "/logs/",
+                "/logs/a",
+                "/debug/x",
+                "/x",
+                "",
+                "/x*y",
+            ]);
             spec["nonResourceAttributes"] = json!({"path": path, "verb": self.one(&["get", "post", "*"])});
             return spec;
         }
         let what = self.one(&RESOURCES);
-        let (resource, subresource) = what.split_once('/').unwrap_or((what, self.one(&["", "", "log", "scale"])));
+        let (resource, subresource) =
+            what.split_once('/').unwrap_or((what, self.one(&["", "", "log", "scale"])));
         let mut of = json!({
             "verb": self.one(&VERBS), "group": self.one(&GROUPS), "version": "v1", "resource": resource,
             "subresource": subresource,
@@ -140,8 +167,7 @@ pub fn draw(seed: u64, questions: usize) -> RightsPolicy {
     let draw = Draw(Random::seeded(seed));
     let namespace = format!("rights-{seed}");
     let prefix = &namespace;
-    let (cluster, own) =
-        (format!("/apis/{GROUP}/v1"), format!("/apis/{GROUP}/v1/namespaces/{namespace}"));
+    let (cluster, own) = (format!("/apis/{GROUP}/v1"), format!("/apis/{GROUP}/v1/namespaces/{namespace}"));
     let mut objects = Vec::new();
     for at in 0..3 {
         objects.push((format!("{cluster}/clusterroles"), draw.role(&format!("{prefix}-role{at}"), true)));
@@ -150,7 +176,8 @@ pub fn draw(seed: u64, questions: usize) -> RightsPolicy {
     for at in 0..4 {
         // The fourth is not there.
         let role = format!("{prefix}-role{}", draw.below(4));
-        let binding = draw.binding(prefix, &namespace, &format!("{prefix}-binding{at}"), ("ClusterRole", &role), true);
+        let binding =
+            draw.binding(prefix, &namespace, &format!("{prefix}-binding{at}"), ("ClusterRole", &role), true);
         objects.push((format!("{cluster}/clusterrolebindings"), binding));
         let binding = match draw.percent(50) {
             true => draw.binding(prefix, &namespace, &format!("binding{at}"), ("ClusterRole", &role), false),
@@ -190,8 +217,10 @@ pub fn draw_of_bootstrap(seed: u64, count: usize, roles: &[Value], bindings: &[V
         });
         let bound: Vec<&str> = theirs.filter_map(|binding| binding["roleRef"]["name"].as_str()).collect();
         if draw.percent(60) {
-            let own = roles.iter().filter(|role| bound.contains(&role["metadata"]["name"].as_str().unwrap_or("")));
-            let own: Vec<&Value> = own.flat_map(|role| role["rules"].as_array().into_iter().flatten()).collect();
+            let own =
+                roles.iter().filter(|role| bound.contains(&role["metadata"]["name"].as_str().unwrap_or("")));
+            let own: Vec<&Value> =
+                own.flat_map(|role| role["rules"].as_array().into_iter().flatten()).collect();
             if !own.is_empty() {
                 rule = draw.one(&own);
             }
@@ -230,7 +259,10 @@ mod tests {
     fn a_seed_draws_the_same_policy_and_questions_each_time() {
         for seed in 1..20 {
             let (one, other) = (draw(seed, 50), draw(seed, 50));
-            assert_eq!((&one.objects, &one.questions, &one.users), (&other.objects, &other.questions, &other.users));
+            assert_eq!(
+                (&one.objects, &one.questions, &one.users),
+                (&other.objects, &other.questions, &other.users)
+            );
             assert_eq!(one.questions.len(), 50);
         }
         assert_ne!(draw(1, 5).questions, draw(2, 5).questions);

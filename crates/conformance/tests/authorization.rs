@@ -61,7 +61,12 @@ async fn rights_are_those_of_kube_apiserver() {
         }
         give(&pair, &policy, &mut found).await;
     }
-    println!("figure: all: {} answers, {} allowed, {} differ", found.answers, found.allowed, found.lines.len());
+    println!(
+        "figure: all: {} answers, {} allowed, {} differ",
+        found.answers,
+        found.allowed,
+        found.lines.len()
+    );
     let mut failure = String::new();
     for line in &found.lines {
         let _ = writeln!(failure, "{line}");
@@ -97,18 +102,24 @@ async fn bootstrap(pair: &Pair, found: &mut Compared) -> (Vec<Value>, Vec<Value>
         let list = async |peer: &Peer| -> Vec<Value> {
             let list = peer.send(Method::GET, &path, None).await.expect("an answer").body;
             let items = list["items"].as_array().cloned().unwrap_or_default();
-            items.into_iter().map(|mut item| {
-                let metadata = item["metadata"].as_object_mut().expect("metadata");
-                metadata.retain(|name, _| ["name", "namespace", "labels", "annotations"].contains(&name.as_str()));
-                item
-            }).collect()
+            items
+                .into_iter()
+                .map(|mut item| {
+                    let metadata = item["metadata"].as_object_mut().expect("metadata");
+                    metadata.retain(|name, _| {
+                        ["name", "namespace", "labels", "annotations"].contains(&name.as_str())
+                    });
+                    item
+                })
+                .collect()
         };
         let (ours, theirs) = (list(&pair.ours).await, list(&pair.theirs).await);
         assert!(!theirs.is_empty(), "{resource}");
         let named = |item: &Value| format!("{}/{}", item["metadata"]["namespace"], item["metadata"]["name"]);
         let names: BTreeSet<String> = ours.iter().chain(&theirs).map(named).collect();
         for name in names {
-            let of = |items: &[Value]| items.iter().find(|item| named(item) == name).cloned().unwrap_or_default();
+            let of =
+                |items: &[Value]| items.iter().find(|item| named(item) == name).cloned().unwrap_or_default();
             found.take(&format!("{resource} {name}"), &of(&ours), &of(&theirs));
         }
         if resource.ends_with("bindings") { bindings.extend(ours) } else { roles.extend(ours) }
@@ -122,12 +133,16 @@ async fn install(pair: &Pair, policy: &RightsPolicy) {
     let namespace = &policy.namespace;
     let group = "rbac.authorization.k8s.io";
     let subject = json!([{"apiGroup": group, "kind": "User", "name": format!("{namespace}-last")}]);
-    let binding = |kind: &str, name: &str| json!({
-        "metadata": {"name": name}, "subjects": subject, "roleRef": {"apiGroup": group, "kind": kind, "name": name},
-    });
-    let role = |name: &str, resource: &str| json!({
-        "metadata": {"name": name}, "rules": [{"verbs": ["get"], "apiGroups": [group], "resources": [resource]}],
-    });
+    let binding = |kind: &str, name: &str| {
+        json!({
+            "metadata": {"name": name}, "subjects": subject, "roleRef": {"apiGroup": group, "kind": kind, "name": name},
+        })
+    };
+    let role = |name: &str, resource: &str| {
+        json!({
+            "metadata": {"name": name}, "rules": [{"verbs": ["get"], "apiGroups": [group], "resources": [resource]}],
+        })
+    };
     let (last, own) = (format!("{namespace}-last"), format!("{RBAC}/namespaces/{namespace}"));
     let lasts = [
         (format!("{RBAC}/clusterroles"), role(&last, "one")),
@@ -167,9 +182,9 @@ async fn review(peer: &Peer, spec: &Value) -> Value {
 }
 
 async fn ask_all(pair: &Pair, questions: &[Value], found: &mut Compared) {
-    let asked = questions.iter().map(|spec| async move {
-        (spec, review(&pair.ours, spec).await, review(&pair.theirs, spec).await)
-    });
+    let asked = questions
+        .iter()
+        .map(|spec| async move { (spec, review(&pair.ours, spec).await, review(&pair.theirs, spec).await) });
     let mut answers = futures_util::stream::iter(asked).buffered(AT_ONCE);
     while let Some((spec, ours, theirs)) = answers.next().await {
         found.allowed += usize::from(ours["allowed"] == true);
@@ -250,10 +265,9 @@ async fn give(pair: &Pair, policy: &RightsPolicy, found: &mut Compared) {
         let mut object = object.clone();
         let name = format!("{}-given", object["metadata"]["name"].as_str().expect("a name"));
         object["metadata"]["name"] = name.clone().into();
-        for (method, path) in [
-            (Method::POST, format!("{path}?dryRun=All")),
-            (Method::PUT, format!("{path}/{name}?dryRun=All")),
-        ] {
+        for (method, path) in
+            [(Method::POST, format!("{path}?dryRun=All")), (Method::PUT, format!("{path}/{name}?dryRun=All"))]
+        {
             let ask = async |peer: &Peer| {
                 let answer = peer.send_as(&user.name, &groups, method.clone(), &path, &object).await;
                 let Answer { code, body, .. } = answer.expect("an answer");

@@ -8,7 +8,8 @@ use forebay_api::Authorizer;
 use forebay_auth::Authorizers;
 use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, ApiServerConfig, Authorization, AuthorizationMode, FlowControl, Http2, Memory, ServiceAccounts, Tls,
+    Anonymous, ApiServerConfig, Authorization, AuthorizationMode, FlowControl, Http2, Memory,
+    ServiceAccounts, Tls,
 };
 use forebay_rbac::RightsInForce;
 
@@ -100,10 +101,7 @@ fn authorization(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> 
 
 /// Who is asked when a policy asks what somebody may, and when somebody gives rights: what requests are let in
 /// by.
-pub(crate) fn authorizer(
-    decided: &config::ServeConfig,
-    rights: &Arc<RightsInForce>,
-) -> Arc<dyn Authorizer> {
+pub(crate) fn authorizer(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> Arc<dyn Authorizer> {
     Arc::new(Authorizers::of(&authorization(decided, rights)))
 }
 

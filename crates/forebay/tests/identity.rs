@@ -72,7 +72,7 @@ async fn everyone_learns_who_they_are() {
     let bob = whoami(&nobody, "bob-token").await.expect(201);
     let want = json!({ "username": "bob", "uid": "2", "groups": ["dev", "ops", "system:authenticated"] });
     assert_eq!(bob["status"]["userInfo"], want);
-    assert_eq!(nobody.post(WHO, &json!({})).await.code, 401);
+    assert_eq!(nobody.post(WHO, &json!({})).await.code, 403);
 
     // As somebody else, with what is said of them.
     let ask = Ask::post(WHO, &json!({}))
@@ -221,7 +221,9 @@ async fn rules_are_listed() {
         "incomplete": false,
     });
     let status = &rules["status"];
-    for (list, of_masters) in [("resourceRules", &want["resourceRules"][0]), ("nonResourceRules", &want["nonResourceRules"][0])] {
+    for (list, of_masters) in
+        [("resourceRules", &want["resourceRules"][0]), ("nonResourceRules", &want["nonResourceRules"][0])]
+    {
         let told = status[list].as_array().expect("rules");
         assert!(told.contains(of_masters) && told.len() > 1, "{list}: {status}");
     }
@@ -241,7 +243,8 @@ async fn rules_are_listed() {
     server.kill().await;
 
     let server = Server::start(&scratch, &["--authorization-mode=AlwaysAllow"]).await;
-    let rules = server.admin().await.post(&path, &json!({ "spec": { "namespace": "default" } })).await.expect(201);
+    let rules =
+        server.admin().await.post(&path, &json!({ "spec": { "namespace": "default" } })).await.expect(201);
     assert_eq!((&rules["status"], &rules["spec"]), (&want, &json!({})));
 }
 

@@ -27,7 +27,10 @@ fn rights() -> Rights {
         let (namespace, subject) = match at % 4 {
             // Every role by five bindings, all of one group.
             0 | 1 => (String::new(), json!({ "kind": "Group", "name": "everybody" })),
-            2 => (format!("namespace{}", at % 250), json!({ "kind": "User", "name": format!("user{}", at % 1_000) })),
+            2 => (
+                format!("namespace{}", at % 250),
+                json!({ "kind": "User", "name": format!("user{}", at % 1_000) }),
+            ),
             _ => (String::new(), json!({ "kind": "User", "name": format!("user{}", at % 1_000) })),
         };
         let role = if at % 4 < 2 { at / 2 % 500 } else { at % 500 };
@@ -73,7 +76,10 @@ fn main() {
                 taken.push(started.elapsed().as_nanos() / ROUNDS as u128);
             }
             taken.sort_unstable();
-            println!("{who}, {what}: {} / {} / {} ns, {allowed} of {ROUNDS} allowed", taken[0], taken[2], taken[4]);
+            println!(
+                "{who}, {what}: {} / {} / {} ns, {allowed} of {ROUNDS} allowed",
+                taken[0], taken[2], taken[4]
+            );
         }
     }
 }

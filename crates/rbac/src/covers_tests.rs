@@ -18,9 +18,7 @@ fn words(held: &Value, wanted: &Value) -> String {
 
 #[test]
 fn rights_are_covered_as_upstream_has_it() {
-    let rule = |verbs: Value, groups: Value, resources: Value, names: Value| {
-        json!({ "verbs": verbs, "apiGroups": groups, "resources": resources, "resourceNames": names })
-    };
+    let rule = |verbs: Value, groups: Value, resources: Value, names: Value| json!({ "verbs": verbs, "apiGroups": groups, "resources": resources, "resourceNames": names });
     let all = json!(["*"]);
     let admin = json!([rule(all.clone(), all.clone(), all.clone(), json!([]))]);
     let pods = rule(json!(["get", "list"]), json!([""]), json!(["pods"]), json!([]));
@@ -28,16 +26,8 @@ fn rights_are_covered_as_upstream_has_it() {
         (json!([]), json!([]), ""),
         (admin.clone(), json!([pods]), ""),
         (admin.clone(), admin.clone(), ""),
-        (
-            json!([pods]),
-            admin.clone(),
-            r#"{APIGroups:["*"], Resources:["*"], Verbs:["*"]}"#,
-        ),
-        (
-            json!([]),
-            json!([pods]),
-            r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#,
-        ),
+        (json!([pods]), admin.clone(), r#"{APIGroups:["*"], Resources:["*"], Verbs:["*"]}"#),
+        (json!([]), json!([pods]), r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#),
         // One rule has to have it by itself, but each right may be another's.
         (
             json!([
@@ -88,7 +78,9 @@ fn rights_are_covered_as_upstream_has_it() {
 
 #[test]
 fn a_rule_that_stands_for_more_rights_than_are_looked_at_is_not_covered() {
-    let many = |prefix: &str, count: usize| -> Vec<String> { (0..count).map(|at| format!("{prefix}{at}")).collect() };
+    let many = |prefix: &str, count: usize| -> Vec<String> {
+        (0..count).map(|at| format!("{prefix}{at}")).collect()
+    };
     let wanted = json!([{
         "verbs": many("v", 1_000), "apiGroups": many("g", 1_000), "resources": many("r", 1_000),
     }]);
@@ -139,6 +131,9 @@ fn what_is_missing_and_what_is_held_cover_what_is_wanted() {
         assert!(uncovered(&both, wanted.rules()).is_empty());
         // Nothing is told of that is held.
         let none: Vec<_> = added.rules().iter().collect();
-        assert_eq!(uncovered(&held.rules().iter().collect::<Vec<_>>(), added.rules()).rights.len(), none.len());
+        assert_eq!(
+            uncovered(&held.rules().iter().collect::<Vec<_>>(), added.rules()).rights.len(),
+            none.len()
+        );
     }
 }

@@ -89,9 +89,8 @@ impl Rights {
         let mut seen = HashSet::new();
         let all = binding.subjects.iter().enumerate();
         let first = all.filter(|(_, subject)| seen.insert((subject.is_group(), subject.called.clone())));
-        let through: Arc<[Arc<Through>]> = first
-            .map(|(subject, _)| Arc::new(Through { binding: binding.clone(), subject }))
-            .collect();
+        let through: Arc<[Arc<Through>]> =
+            first.map(|(subject, _)| Arc::new(Through { binding: binding.clone(), subject })).collect();
         for one in through.iter() {
             self.scopes.add(at, one);
         }
@@ -143,7 +142,11 @@ impl Rights {
 
     /// The rules that somebody has, those of each role once. Of a namespace, or, where that is empty, of the
     /// whole cluster.
-    pub fn rules<'r>(&'r self, caller: &'r Caller, namespace: &'r str) -> impl Iterator<Item = &'r PolicyRule> {
+    pub fn rules<'r>(
+        &'r self,
+        caller: &'r Caller,
+        namespace: &'r str,
+    ) -> impl Iterator<Item = &'r PolicyRule> {
         let mut seen = HashSet::new();
         let grants = self.grants(caller, namespace).filter(move |grant| seen.insert(grant.role));
         let roles = grants.filter_map(move |grant| self.roles.get(grant.role as usize)?.role.as_ref());
@@ -160,7 +163,12 @@ impl Rights {
     /// of them.
     ///
     /// - `word`: how a kind of role is called there, `clusterrole` or `clusterroles`.
-    pub fn absent(&self, caller: &Caller, namespace: &str, word: fn(&RoleRef) -> &'static str) -> Vec<String> {
+    pub fn absent(
+        &self,
+        caller: &Caller,
+        namespace: &str,
+        word: fn(&RoleRef) -> &'static str,
+    ) -> Vec<String> {
         let mut seen = HashSet::new();
         let grants = self.grants(caller, namespace).filter(|grant| seen.insert(grant.role));
         let known = grants.filter_map(|grant| self.roles.get(grant.role as usize));
@@ -196,9 +204,10 @@ impl Rights {
         }
         let key = (through.binding.namespace.clone(), through.binding.name.clone());
         // Few: no more subjects than are looked at for the first.
-        let named = self.bindings.get(&key).and_then(|bound| {
-            bound.through.iter().find(|through| through.subject == first)
-        });
+        let named = self
+            .bindings
+            .get(&key)
+            .and_then(|bound| bound.through.iter().find(|through| through.subject == first));
         named.unwrap_or(through).clone()
     }
 
@@ -207,8 +216,7 @@ impl Rights {
         if let Some(at) = self.places.get(reference) {
             return *at;
         }
-        let known =
-            Known { reference: reference.clone(), role: None, marks: Marks::EVERYTHING, subjects: 0 };
+        let known = Known { reference: reference.clone(), role: None, marks: Marks::EVERYTHING, subjects: 0 };
         let at = match self.free.pop_back() {
             Some(at) => {
                 self.roles.set(at as usize, known);

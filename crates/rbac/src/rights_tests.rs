@@ -99,7 +99,11 @@ impl Model {
         let namespace = if asked.path.is_some() { "" } else { asked.namespace };
         self.bindings.iter().any(|((of, _), binding)| {
             (of.is_empty() || *of == namespace)
-                && binding["subjects"].as_array().expect("subjects").iter().any(|who| is(who, of, &asked.caller))
+                && binding["subjects"]
+                    .as_array()
+                    .expect("subjects")
+                    .iter()
+                    .any(|who| is(who, of, &asked.caller))
                 && self.role(of, binding).is_some_and(|role| {
                     role["rules"].as_array().expect("rules").iter().any(|rule| allows(rule, asked))
                 })
@@ -303,7 +307,11 @@ fn the_rules_of_somebody_are_those_that_decide() {
                 })
             });
             let told: Vec<Value> = told.collect();
-            assert_eq!(told.iter().any(|rule| allows(rule, &asked)), is_allowed(&rights, &asked), "{asked:?}");
+            assert_eq!(
+                told.iter().any(|rule| allows(rule, &asked)),
+                is_allowed(&rights, &asked),
+                "{asked:?}"
+            );
         }
     }
 }
@@ -337,7 +345,8 @@ fn bob(groups: &[&str]) -> Asked {
 #[test]
 fn a_right_says_what_it_is_had_through_in_upstreams_words() {
     let mut rights = Rights::default();
-    let all = Role::read(&json!({ "rules": [{ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"] }] }));
+    let all =
+        Role::read(&json!({ "rules": [{ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"] }] }));
     let words = |rights: &Rights, asked: &Asked| match decide(rights, asked) {
         Found::Allowed(through) => through.to_string(),
         Found::NotAllowed { absent } => {
@@ -350,10 +359,7 @@ fn a_right_says_what_it_is_had_through_in_upstreams_words() {
     let user = json!({ "kind": "User", "name": "bob" });
     let group = json!({ "kind": "Group", "name": "dev" });
     rights.put_binding(bound("n", "b", "r", json!([user])));
-    assert_eq!(
-        words(&rights, &bob(&[])),
-        r#"clusterrole.rbac.authorization.k8s.io "r" not found"#
-    );
+    assert_eq!(words(&rights, &bob(&[])), r#"clusterrole.rbac.authorization.k8s.io "r" not found"#);
     rights.put_role(&reference("", "r"), all.clone());
     assert_eq!(
         words(&rights, &bob(&[])),
@@ -421,7 +427,10 @@ fn questions() -> Vec<(Caller, Verb, String, String, String)> {
     (0..2_000).map(of).collect()
 }
 
-fn ask(rights: &Rights, (caller, verb, group, resource, namespace): &(Caller, Verb, String, String, String)) -> bool {
+fn ask(
+    rights: &Rights,
+    (caller, verb, group, resource, namespace): &(Caller, Verb, String, String, String),
+) -> bool {
     let of = ResourceAttributes { group, version: "v1", namespace, resource, subresource: "", name: "x" };
     let found = rights.decide(&Attributes { caller, verb, about: About::Resource(of) });
     matches!(found, Found::Allowed(_))

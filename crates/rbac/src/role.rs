@@ -55,8 +55,7 @@ impl PolicyRule {
         let [verbs, groups, resources, names] =
             ["verbs", "apiGroups", "resources", "resourceNames"].map(|list| Texts::read(&rule[list]));
         let paths = Paths::read(&rule["nonResourceURLs"]);
-        let marks =
-            Marks { verbs: marks(&verbs), resources: marks(&resources), paths: !paths.is_empty() };
+        let marks = Marks { verbs: marks(&verbs), resources: marks(&resources), paths: !paths.is_empty() };
         PolicyRule { verbs, groups, resources, names, paths, marks }
     }
 
@@ -152,9 +151,11 @@ mod tests {
     #[test]
     fn a_rule_allows_what_upstreams_does() {
         let pods = json!({ "verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "pods/log", "*/scale"] });
-        let named = json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "resourceNames": ["a", "b"] });
+        let named =
+            json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "resourceNames": ["a", "b"] });
         let paths = json!({ "verbs": ["get"], "nonResourceURLs": ["/livez/*", "/x"] });
-        let both = json!({ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "nonResourceURLs": ["/x"] });
+        let both =
+            json!({ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "nonResourceURLs": ["/x"] });
         for (rule, asked, want) in [
             (&pods, "get :pods", true),
             (&pods, "list :pods", true),

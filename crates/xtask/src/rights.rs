@@ -10,8 +10,7 @@ const COUNT: &str = "200";
 
 /// - `args`: `[--count N] [--from S]`.
 pub fn rights(args: &[String]) -> Done {
-    let mut command =
-        run::cargo(&["test", "--package", "forebay-conformance", "--test", "authorization"]);
+    let mut command = run::cargo(&["test", "--package", "forebay-conformance", "--test", "authorization"]);
     command.env("FOREBAY_RIGHTS_POLICIES", COUNT);
     command.env("FOREBAY_CONFORMANCE_REPORT", run::target_dir()?.join("rights.txt"));
     let mut args = args.iter();

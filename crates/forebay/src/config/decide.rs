@@ -213,10 +213,7 @@ fn check_issuers(issuers: &[String]) -> Result<(), String> {
     if issuers.is_empty() { Err("needs an issuer".to_owned()) } else { Ok(()) }
 }
 
-fn authorization_modes(
-    read: &Reader,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<AuthorizationMode>, Error> {
+fn authorization_modes(read: &Reader, warnings: &mut Vec<String>) -> Result<Vec<AuthorizationMode>, Error> {
     let (modes, warning) = authorization::decide(&read.list("authorization-mode"))
         .map_err(|reason| read.refuse("authorization-mode", reason))?;
     warnings.extend(warning);

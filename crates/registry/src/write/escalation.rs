@@ -92,9 +92,9 @@ impl Giving<'_, '_> {
     /// Whether there is a right to do `verb` to a role whatever it allows.
     async fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
         let namespace = self.write.target.namespace();
-        let of = ResourceAttributes { group: GROUP, version: "*", namespace, resource, subresource: "", name };
-        let asked =
-            Attributes { caller: self.caller, verb: &Verb::named(verb), about: About::Resource(of) };
+        let of =
+            ResourceAttributes { group: GROUP, version: "*", namespace, resource, subresource: "", name };
+        let asked = Attributes { caller: self.caller, verb: &Verb::named(verb), about: About::Resource(of) };
         self.context.config.authorizer.authorize(&asked).wait().await.is_allowed()
     }
 
@@ -152,9 +152,7 @@ mod tests {
 
     #[test]
     fn only_what_the_garbage_collector_changes_is_let_pass() {
-        let object = |finalizers: &[&str], rules: Value| {
-            json!({ "metadata": { "name": "a", "finalizers": finalizers }, "rules": rules })
-        };
+        let object = |finalizers: &[&str], rules: Value| json!({ "metadata": { "name": "a", "finalizers": finalizers }, "rules": rules });
         let old = object(&["f"], json!([1]));
         for (proposed, want) in [
             (old.clone(), true),

@@ -9,9 +9,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::caller::MASTERS;
-use forebay_apimachinery::{
-    About, Attributes, Caller, Cause, CauseReason, ResourceAttributes, Status, Verb,
-};
+use forebay_apimachinery::{About, Attributes, Caller, Cause, CauseReason, ResourceAttributes, Status, Verb};
 use forebay_catalog::Catalog;
 use serde_json::Value;
 
@@ -151,7 +149,14 @@ impl<'k> ReadOf<'k> {
         }
     }
 
-    async fn is_allowed(&self, context: &Context, caller: &Caller, verb: &str, namespace: &str, name: &str) -> bool {
+    async fn is_allowed(
+        &self,
+        context: &Context,
+        caller: &Caller,
+        verb: &str,
+        namespace: &str,
+        name: &str,
+    ) -> bool {
         let ReadOf { group, version, resource, .. } = self;
         let of = ResourceAttributes { group, version, namespace, resource, subresource: "", name };
         let asked = Attributes { caller, verb: &Verb::named(verb), about: About::Resource(of) };
