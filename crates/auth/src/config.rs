@@ -67,8 +67,8 @@ pub enum Anonymous {
     Nothing,
 }
 
-/// Who may do what: modes in the order in which they are asked. `system:masters` may do everything before any
-/// of them is, as in kube-apiserver.
+/// Who may do what: modes in the order in which they are asked. `system:masters` may do everything before
+/// any of them is, as in kube-apiserver.
 #[derive(Clone, Debug, Default)]
 pub struct Authorization(pub Vec<AuthorizationMode>);
 

@@ -1,8 +1,8 @@
 //! Policies of RBAC and questions about rights, drawn from a seed.
 //!
-//! In: a seed; of upstream's own policy, its roles and bindings. Out: roles and bindings of one namespace and of
-//! the cluster, with every kind of rule, and questions of which a good part is allowed. Never: a look at a
-//! server, a policy that a server refuses.
+//! In: a seed; of upstream's own policy, its roles and bindings. Out: roles and bindings of one namespace and
+//! of the cluster, with every kind of rule, and questions of which a good part is allowed. Never: a look at
+//! a server, a policy that a server refuses.
 
 use forebay_rt::Random;
 use serde_json::{Value, json};
@@ -193,8 +193,8 @@ pub fn draw(seed: u64, questions: usize) -> RightsPolicy {
     RightsPolicy { namespace, objects, users, questions }
 }
 
-/// Questions about upstream's own policy: who is bound to a role asks for what it allows, or for something near
-/// it.
+/// Questions about upstream's own policy: who is bound to a role asks for what it allows, or for something
+/// near it.
 ///
 /// - `roles`, `bindings`: items of lists, of the cluster and of namespaces.
 pub fn draw_of_bootstrap(seed: u64, count: usize, roles: &[Value], bindings: &[Value]) -> Vec<Value> {

@@ -1,8 +1,8 @@
 //! Who may do what by RBAC, ours and kube-apiserver's: the same roles and bindings at the start, the same
 //! answers to questions, the same rules of somebody, the same refusals of rights that are given.
 //!
-//! In: `FOREBAY_RIGHTS_POLICIES` policies from seed `FOREBAY_RIGHTS_POLICIES_FROM` on, with 100 questions each;
-//! `cargo xtask rights` sets them. Out: every difference.
+//! In: `FOREBAY_RIGHTS_POLICIES` policies from seed `FOREBAY_RIGHTS_POLICIES_FROM` on, with 100 questions
+//! each; `cargo xtask rights` sets them. Out: every difference.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -231,7 +231,8 @@ fn rules(answer: Answer) -> Value {
     })
 }
 
-/// Somebody who may write roles and bindings gives what the policy's roles do: allowed as far as they have it.
+/// Somebody who may write roles and bindings gives what the policy's roles do: allowed as far as they have
+/// it.
 async fn give(pair: &Pair, policy: &RightsPolicy, found: &mut Compared) {
     let namespace = &policy.namespace;
     let group = "rbac.authorization.k8s.io";

@@ -1,7 +1,8 @@
 //! Starts `forebay serve`, on its own store or on an etcd that is started for it.
 //!
 //! In: the binaries and a directory. Out: a ready [`Instance`]. Never: a flag beyond the directory, the port,
-//! etcd's place and the rival's authorization, unless a scenario is about flags; an etcd with other flags than the rival's.
+//! etcd's place and the rival's authorization, unless a scenario is about flags; an etcd with other flags
+//! than the rival's.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -99,8 +99,8 @@ fn authorization(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> 
     Authorization(modes.collect())
 }
 
-/// Who is asked when a policy asks what somebody may, and when somebody gives rights: what requests are let in
-/// by.
+/// Who is asked when a policy asks what somebody may, and when somebody gives rights: what requests are let
+/// in by.
 pub(crate) fn authorizer(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> Arc<dyn Authorizer> {
     Arc::new(Authorizers::of(&authorization(decided, rights)))
 }

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use forebay_apimachinery::{About, Attributes, Caller, ResourceAttributes, Verb};
-use forebay_rbac::{Found, Rights, Role, RoleBinding, RoleRef};
+use forebay_rbac::{Rights, Role, RoleBinding, RoleRef, Ruling};
 use serde_json::json;
 
 const ROUNDS: usize = 200_000;
@@ -71,7 +71,7 @@ fn main() {
                     };
                     let caller = &callers[at * 7 % callers.len()];
                     let asked = Attributes { caller, verb: &Verb::Get, about: About::Resource(of) };
-                    allowed += usize::from(matches!(rights.decide(&asked), Found::Allowed(_)));
+                    allowed += usize::from(matches!(rights.decide(&asked), Ruling::Allowed(_)));
                 }
                 taken.push(started.elapsed().as_nanos() / ROUNDS as u128);
             }

@@ -22,7 +22,7 @@ pub use binding::{RoleBinding, RoleRef, Through};
 pub use covers::{Uncovered, full_authority, grant_refusal, uncovered};
 pub use published::RightsInForce;
 pub use reconcile::{Reconciled, reconciled};
-pub use rights::{Found, Rights};
+pub use rights::{Rights, Ruling};
 pub use role::{PolicyRule, Role};
 
 /// The API group of roles and bindings.

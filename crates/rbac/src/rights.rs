@@ -52,7 +52,7 @@ struct Bound {
 
 /// What is found for a question.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum Ruling {
     /// It is allowed through this.
     Allowed(Arc<Through>),
     NotAllowed {
@@ -121,7 +121,7 @@ impl Rights {
     /// Whether it is allowed.
     ///
     /// Cost: a look-up for the user and each group, and a look at each of their roles; no allocation.
-    pub fn decide(&self, asked: &Attributes<'_>) -> Found {
+    pub fn decide(&self, asked: &Attributes<'_>) -> Ruling {
         let question = Question::of(asked);
         let mut absent = false;
         for grant in self.grants(asked.caller, question.namespace()) {
@@ -131,13 +131,13 @@ impl Rights {
             }
             match &known.role {
                 Some(role) if role.allows(&question) => {
-                    return Found::Allowed(self.named(asked.caller, grant.first()));
+                    return Ruling::Allowed(self.named(asked.caller, grant.first()));
                 }
                 Some(_) => {}
                 None => absent = true,
             }
         }
-        Found::NotAllowed { absent }
+        Ruling::NotAllowed { absent }
     }
 
     /// The rules that somebody has, those of each role once. Of a namespace, or, where that is empty, of the

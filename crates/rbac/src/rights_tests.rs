@@ -175,7 +175,7 @@ fn allows(rule: &Value, asked: &Asked) -> bool {
         && (is_of_all || has("resourceNames", asked.name))
 }
 
-fn decide(rights: &Rights, asked: &Asked) -> Found {
+fn decide(rights: &Rights, asked: &Asked) -> Ruling {
     let Asked { caller, group, namespace, resource, subresource, name, .. } = asked;
     let of = ResourceAttributes { group, version: "v1", namespace, resource, subresource, name };
     let about = asked.path.map_or(About::Resource(of), About::Path);
@@ -183,7 +183,7 @@ fn decide(rights: &Rights, asked: &Asked) -> Found {
 }
 
 fn is_allowed(rights: &Rights, asked: &Asked) -> bool {
-    matches!(decide(rights, asked), Found::Allowed(_))
+    matches!(decide(rights, asked), Ruling::Allowed(_))
 }
 
 fn drawn(random: &Random) -> Model {
@@ -348,8 +348,8 @@ fn a_right_says_what_it_is_had_through_in_upstreams_words() {
     let all =
         Role::read(&json!({ "rules": [{ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"] }] }));
     let words = |rights: &Rights, asked: &Asked| match decide(rights, asked) {
-        Found::Allowed(through) => through.to_string(),
-        Found::NotAllowed { absent } => {
+        Ruling::Allowed(through) => through.to_string(),
+        Ruling::NotAllowed { absent } => {
             let word = |of: &RoleRef| if of.is_cluster_role() { "clusterrole" } else { "role" };
             let told = rights.absent(&asked.caller, asked.namespace, word);
             assert_eq!(absent, !told.is_empty());
@@ -433,7 +433,7 @@ fn ask(
 ) -> bool {
     let of = ResourceAttributes { group, version: "v1", namespace, resource, subresource: "", name: "x" };
     let found = rights.decide(&Attributes { caller, verb, about: About::Resource(of) });
-    matches!(found, Found::Allowed(_))
+    matches!(found, Ruling::Allowed(_))
 }
 
 #[test]

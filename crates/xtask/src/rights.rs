@@ -1,7 +1,7 @@
 //! `cargo xtask rights`: the differential of authorization, whole.
 //!
-//! In: how many policies, from which seed. Out: the test's own output; what differs is written to `rights.txt`
-//! in cargo's target directory. Never: a judgement of its own.
+//! In: how many policies, from which seed. Out: the test's own output; what differs is written to
+//! `rights.txt` in cargo's target directory. Never: a judgement of its own.
 
 use crate::run::{self, Done};
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use forebay_api::{Authorizer, Because, Decision, Eventual, PathRule, ResourceRule, Rules, told_together};
 use forebay_apimachinery::{About, Attributes, Caller};
 use forebay_rbac::limits::TOLD_BYTES_MAX;
-use forebay_rbac::{Found, PolicyRule, Rights, RightsInForce, RoleRef};
+use forebay_rbac::{PolicyRule, Rights, RightsInForce, RoleRef, Ruling};
 
 /// Allows what the rights in force do.
 pub struct Rbac(pub Arc<RightsInForce>);
@@ -20,9 +20,9 @@ impl Authorizer for Rbac {
     fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
         let rights = self.0.load();
         Eventual::Now(match rights.decide(asked) {
-            Found::Allowed(through) => Decision::Allow(Because::Shared(through)),
-            Found::NotAllowed { absent: false } => Decision::NoOpinion(Because::Unsaid),
-            Found::NotAllowed { absent: true } => {
+            Ruling::Allowed(through) => Decision::Allow(Because::Shared(through)),
+            Ruling::NotAllowed { absent: false } => Decision::NoOpinion(Because::Unsaid),
+            Ruling::NotAllowed { absent: true } => {
                 let namespace = match asked.about {
                     About::Resource(of) => of.namespace,
                     About::Path(_) => "",
