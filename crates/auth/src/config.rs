@@ -60,8 +60,8 @@ pub enum SecretTokens {
 /// What is answered without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anonymous {
-    /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; elsewhere what the user whom nobody
-    /// knows may do, or, where whoever is known may do everything, 401.
+    /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; elsewhere what the user whom
+    /// nobody knows may do, or, where whoever is known may do everything, 401.
     HealthAndVersion,
     /// 401 everywhere.
     Nothing,
