@@ -10,9 +10,8 @@ use crate::needs::Peers;
 use crate::ports;
 use crate::server::{ControlPlane, Implementation};
 
-/// Flags of our server that leave the work to these programs, and let each of their accounts do what its role
-/// says.
-const OURS_OFF: [&str; 2] = ["--controllers=-*", "--authorization-mode=RBAC"];
+/// Flags of our server that leave the work to these programs.
+const OURS_OFF: [&str; 1] = ["--controllers=-*"];
 
 impl ControlPlane {
     /// Starts the server that was asked for, without controllers of its own, and both programs beside it.

@@ -10,7 +10,6 @@
 //! what a server promises.
 
 pub mod allowed;
-pub mod authorization;
 pub mod cases;
 pub mod contract;
 pub mod diff;

@@ -4,7 +4,6 @@
 //! on the other.
 
 use forebay_clients::ControlPlane;
-use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::server::Implementation;
 use http::Method;
 use kube::client::Body;
@@ -21,8 +20,6 @@ pub struct Peer {
 pub struct Pair {
     pub ours: Peer,
     pub theirs: Peer,
-    // Where theirs keeps its objects, if that is not its own.
-    _cluster: Option<Cluster>,
 }
 
 /// What is asked of a server.
@@ -69,20 +66,7 @@ impl Pair {
     /// # Errors
     /// Why one of them does not serve.
     pub async fn start_with(ours: Implementation) -> Result<Pair, String> {
-        let theirs = Peer::start(Implementation::KubeApiserver).await?;
-        Ok(Pair { ours: Peer::start(ours).await?, theirs, _cluster: None })
-    }
-
-    /// Starts both with this mode of authorization.
-    ///
-    /// # Errors
-    /// Why one of them does not serve.
-    pub async fn start_authorizing(mode: &str) -> Result<Pair, String> {
-        let flag = format!("--authorization-mode={mode}");
-        let cluster = Cluster::start(1, Security::Plain)?;
-        let theirs = Peer::of(ControlPlane::start_rival_told(&cluster, &[&flag])?).await?;
-        let ours = Peer::of(ControlPlane::start_told(vec![flag])?).await?;
-        Ok(Pair { ours, theirs, _cluster: Some(cluster) })
+        Ok(Pair { ours: Peer::start(ours).await?, theirs: Peer::start(Implementation::KubeApiserver).await? })
     }
 }
 
@@ -95,10 +79,7 @@ impl Request {
 
 impl Peer {
     async fn start(implementation: Implementation) -> Result<Peer, String> {
-        Peer::of(ControlPlane::start_as(implementation)?).await
-    }
-
-    async fn of(server: ControlPlane) -> Result<Peer, String> {
+        let server = ControlPlane::start_as(implementation)?;
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
@@ -112,29 +93,6 @@ impl Peer {
     /// What kept it from being answered.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, String> {
         self.send_accepting(method, path, "application/json", body).await
-    }
-
-    /// Sends one request as somebody else.
-    ///
-    /// # Errors
-    /// What kept it from being answered.
-    pub async fn send_as(
-        &self,
-        user: &str,
-        groups: &[String],
-        method: Method,
-        path: &str,
-        body: &Value,
-    ) -> Result<Answer, String> {
-        let head = http::Request::builder().method(method).uri(path);
-        let head = head.header("Content-Type", "application/json").header("Impersonate-User", user);
-        let head = groups.iter().fold(head, |head, group| head.header("Impersonate-Group", group));
-        let request = head.body(Body::from(body.to_string().into_bytes())).map_err(|e| e.to_string())?;
-        let response = self.client.send(request).await.map_err(|e| format!("{path}: {e}"))?;
-        let code = response.status().as_u16();
-        let body = response.into_body().collect_bytes().await.map_err(|e| format!("{path}: {e}"))?;
-        let body = serde_json::from_slice(&body).map_err(|e| format!("{path}: {e}"))?;
-        Ok(Answer { code, warnings: Vec::new(), body })
     }
 
     /// Sends one request with an Accept header.

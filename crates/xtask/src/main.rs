@@ -1,5 +1,5 @@
 //! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
-//! rights | suites | e2e | mutants`.
+//! suites | e2e | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
 //! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -18,7 +18,6 @@ mod mutants;
 mod peers;
 mod plugins;
 mod python;
-mod rights;
 mod robustness;
 mod rules;
 mod run;
@@ -45,9 +44,6 @@ cargo xtask <command>
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
   plugins [--count N] [--from S]
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
-  rights [--count N] [--from S]
-                            ask forebay and kube-apiserver 20,000 questions about rights, over upstream's own roles and 200
-                            policies that are drawn, and compare
   sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
                             send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
                             that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
@@ -95,7 +91,6 @@ fn main() -> ExitCode {
         "sim" => sim::sim(rest),
         "fuzz" => fuzz::fuzz(rest),
         "plugins" => plugins::plugins(rest),
-        "rights" => rights::rights(rest),
         "sequences" => sequences::sequences(rest),
         "rules" => rules::rules(rest),
         "suites" => suites::suites(rest),
