@@ -315,7 +315,7 @@ async fn nobody_gives_what_they_have_not() {
     );
     assert_eq!(
         bob(Ask::post(&bindings, &binding("d", ("ClusterRole", "none"), "ann"))).await,
-        r#"404 NotFound: clusterroles.rbac.authorization.k8s.io "none" not found"#
+        r#"404 NotFound: rolebindings.rbac.authorization.k8s.io "none" not found"#
     );
     let all =
         "{APIGroups:[\"*\"], Resources:[\"*\"], Verbs:[\"*\"]}\n{NonResourceURLs:[\"*\"], Verbs:[\"*\"]}";

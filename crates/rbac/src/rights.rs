@@ -162,12 +162,12 @@ impl Rights {
     /// The roles that bindings of somebody lead to and that are not there, as errors that are told: the first
     /// of them.
     ///
-    /// - `word`: how a kind of role is called there, `clusterrole` or `clusterroles`.
-    pub fn absent(
+    /// - `word`: how a kind of role is called there, `clusterrole`.
+    pub fn absent<'w>(
         &self,
         caller: &Caller,
         namespace: &str,
-        word: fn(&RoleRef) -> &'static str,
+        word: impl Fn(&RoleRef) -> &'w str,
     ) -> Vec<String> {
         let mut seen = HashSet::new();
         let grants = self.grants(caller, namespace).filter(|grant| seen.insert(grant.role));

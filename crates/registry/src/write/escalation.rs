@@ -85,7 +85,9 @@ impl Giving<'_, '_> {
             return Err(Status::bad_request("Namespace parameter required."));
         };
         let rights = rights_source::current(self.context).await?;
-        let given = rights.role(&role).ok_or_else(|| Status::not_found(GROUP, resource, name))?;
+        // Upstream takes what is not found for one of the request's resource.
+        let missing = || Status::not_found(GROUP, self.write.served().resource(), name);
+        let given = rights.role(&role).ok_or_else(missing)?;
         self.check_rules(&rights, given.rules())
     }
 
@@ -106,8 +108,8 @@ impl Giving<'_, '_> {
         if missing.is_empty() {
             return Ok(());
         }
-        let word = |of: &RoleRef| if of.is_cluster_role() { "clusterroles" } else { "roles" };
-        let absent = rights.absent(self.caller, namespace, word);
+        let resource = self.write.served().resource();
+        let absent = rights.absent(self.caller, namespace, |_| resource);
         Err(self.forbidden(&grant_refusal(self.caller, &missing, &absent)))
     }
 
