@@ -19,7 +19,7 @@ use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
-use forebay_registry::{Admission, PortRange, ServiceAccountAdmission};
+use forebay_registry::{Admission, PortRange};
 
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
@@ -41,7 +41,6 @@ pub struct ServeConfig {
     pub tls: Tls,
     pub authentication: Authentication,
     pub authorization_mode: AuthorizationMode,
-    pub service_account_admission: ServiceAccountAdmission,
     /// Which controllers run beside the API.
     pub controllers: Selection,
     pub limits: Limits,

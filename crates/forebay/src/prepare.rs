@@ -79,7 +79,9 @@ impl Prepared {
         Self::with(config, given, pki, made)
     }
 
-    fn with(config: ServeConfig, given: Given, pki: Pki, made: Made) -> Result<Self, Error> {
+    fn with(mut config: ServeConfig, given: Given, pki: Pki, made: Made) -> Result<Self, Error> {
+        let admission = config.admission.with_security(given.admission.security);
+        config.admission = admission.with_limited(given.admission.limited);
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
@@ -91,7 +93,7 @@ impl Prepared {
             etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
-            webhook_credentials: given.webhook_credentials,
+            webhook_credentials: given.admission.webhook_credentials,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
             admin: pki.admin,
@@ -126,7 +128,7 @@ struct Given {
     token_users: Vec<TokenUser>,
     signing_key: Option<String>,
     token_keys: Vec<String>,
-    webhook_credentials: CredentialsOfPlugins,
+    admission: admission_files::AdmissionFiles,
 }
 
 impl Given {
@@ -149,9 +151,9 @@ impl Given {
                 Some(path) => auth_files::read(path, warnings)?,
                 None => Vec::new(),
             },
-            webhook_credentials: match &config.admission_file {
+            admission: match &config.admission_file {
                 Some(path) => admission_files::read(path)?,
-                None => CredentialsOfPlugins::default(),
+                None => admission_files::AdmissionFiles::default(),
             },
             signing_key: accounts
                 .signing_key_file

@@ -110,7 +110,6 @@ impl Server {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
-            service_account_admission: config.service_account_admission,
             identity: Some(identity(store.history(), &services)),
             services,
             admission: config.admission.clone(),

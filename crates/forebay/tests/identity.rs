@@ -433,7 +433,7 @@ async fn reviews_are_posted_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn pods_run_as_a_service_account_where_that_is_asked_for() {
+async fn pods_run_as_a_service_account_unless_that_is_turned_off() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch, &["--enable-admission-plugins=ServiceAccount"]).await;
     let admin = server.admin().await;

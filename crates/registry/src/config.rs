@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_admission::{Admission, ServiceAccountAdmission};
+use forebay_admission::Admission;
 use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_backend::Backend;
@@ -27,8 +27,6 @@ pub struct Config {
     pub event_ttl: Option<Duration>,
     /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
     pub min_request_timeout: Duration,
-    /// Whether pods have to have a service account.
-    pub service_account_admission: ServiceAccountAdmission,
     pub services: ServicesConfig,
     /// Which admission plugins are on (`--disable-admission-plugins`).
     pub admission: Admission,
@@ -68,16 +66,15 @@ impl Config {
     }
 }
 
-/// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
+/// A lone server's: nobody makes service accounts, so that pods need none, and events are kept.
 impl Default for Config {
     fn default() -> Config {
         Config {
             storage_prefix: "/registry".to_string(),
             event_ttl: None,
             min_request_timeout: Duration::from_secs(1_800),
-            service_account_admission: ServiceAccountAdmission::Off,
             services: ServicesConfig::default(),
-            admission: Admission::default(),
+            admission: Admission::without(["ServiceAccount"]),
             webhooks: Arc::new(NobodyCalls),
             webhook_metrics: Arc::default(),
             authorizer: Arc::new(NobodyAsked),

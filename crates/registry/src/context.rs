@@ -57,9 +57,8 @@ impl Context {
         let catalog = table::catalog(&opener, forebay_strategy::convert::of);
         let services = Services::new(&opener);
         let random = Arc::new(random);
-        let admission = config.admission.clone().with_service_accounts(config.service_account_admission);
         Context {
-            admission,
+            admission: config.admission.clone(),
             in_force: InForce::default(),
             quotas: Quotas::default(),
             planner: Planner::new(

@@ -43,7 +43,7 @@ mod update;
 mod write;
 
 pub use config::Config;
-pub use forebay_admission::{Admission, ServiceAccountAdmission};
+pub use forebay_admission::{Admission, LimitedResources, SecurityConfiguration};
 pub use identity::Identity;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use registry::Registry;

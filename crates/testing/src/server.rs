@@ -174,9 +174,13 @@ async fn run(flags: Vec<OsString>, stop: Stop, tell: oneshot::Sender<Reach>) -> 
 }
 
 fn prepare(flags: Vec<OsString>) -> Result<Prepared, Error> {
-    // Without controllers, as envtest is; `--controllers=*` brings them.
-    let ours = ["--secure-port=0", "--controllers="].map(OsString::from);
-    let typed = argv::parse(ours.into_iter().chain(flags))?;
+    // Without controllers, and so without anybody who makes service accounts, as envtest is;
+    // `--controllers=*` brings both.
+    let said = argv::parse(flags.iter().cloned())?.flags;
+    let says = |name: &str| name == "controllers" || name.ends_with("admission-plugins");
+    let alone = ["--secure-port=0", "--controllers=", "--disable-admission-plugins=ServiceAccount"];
+    let ours = if said.iter().any(|(name, _)| says(name)) { &alone[..2] } else { &alone[..] };
+    let typed = argv::parse(ours.iter().map(OsString::from).chain(flags))?;
     if let Some(argument) = typed.rest.first() {
         return Err(Error::Usage(format!("unexpected argument: {argument}")));
     }

@@ -30,7 +30,7 @@ impl ServeConfig {
         warnings.extend(no_effect("flags", harmless.iter().map(|name| format!("--{name}"))));
         warnings.extend(no_effect("feature gates", feature_gates(&read)?.into_iter()));
 
-        let (service_account_admission, admission) = admission::decide(&read)?;
+        let admission = admission::decide(&read)?;
         let data_dir = read.parsed("data-dir", |value| Ok(PathBuf::from(value)))?;
         let service_cluster_ip_ranges = service_ranges(&read)?;
         let serving = serving(&read, host)?;
@@ -44,7 +44,6 @@ impl ServeConfig {
             authorization_mode: authorization_mode(&read, &mut warnings)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,
-            service_account_admission,
             admission,
             admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,

@@ -75,7 +75,6 @@ const SAMPLES: &[(&str, &str)] = &[
     ("service-account-extend-token-expiration", "false"),
     ("service-account-jwks-uri", "https://keys/jwks"),
     ("service-account-lookup", "false"),
-    ("enable-admission-plugins", "ServiceAccount"),
     ("disable-admission-plugins", "NamespaceLifecycle"),
     ("admission-control-config-file", "admission.yaml"),
     ("service-account-key-file", "sa.pub"),
@@ -103,7 +102,10 @@ fn every_served_flag_changes_what_is_decided() {
     }
     let both = format!("{:?}", config("--tls-cert-file=a --tls-private-key-file=b"));
     assert_ne!(both, default);
-    let sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
+    let mut sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
+    // What is served is on; what is not cannot be turned on.
+    assert!(decide("--enable-admission-plugins=AlwaysDeny").is_err());
+    sampled.insert("enable-admission-plugins");
     let etcd = format!("{:?}", config("--etcd-servers=https://a --etcd-cafile=a"));
     for more in ["--etcd-certfile=a --etcd-keyfile=b", "--etcd-compaction-interval=1m", "--etcd-cafile=b"] {
         assert_ne!(
@@ -174,7 +176,7 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
         (
             "--controllers=*,-job-controller",
             2,
-            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller, validatingadmissionpolicy-status-controller, resourcequota-controller, persistentvolumeclaim-protection-controller, persistentvolume-protection-controller, volumeattributesclass-protection-controller",
+            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller, validatingadmissionpolicy-status-controller, resourcequota-controller, persistentvolumeclaim-protection-controller, persistentvolume-protection-controller, volumeattributesclass-protection-controller, clusterrole-aggregation-controller, ttl-after-finished-controller, endpoints-controller, endpointslice-controller, endpointslice-mirroring-controller, bootstrap-signer-controller, token-cleaner-controller",
         ),
         (
             "--authorization-mode=Nope",
@@ -253,11 +255,15 @@ fn warnings_come_once_for_each_kind() {
 #[test]
 fn admission_plugins_are_known_by_name() {
     use forebay_registry::Admission;
-    use forebay_registry::ServiceAccountAdmission::{Off, On};
+    let without = |names: &[&str]| format!("{:?}", Admission::without(names.iter().copied()));
     for (line, want) in [
-        ("", Ok(Off)),
-        ("--enable-admission-plugins=NamespaceLifecycle,ServiceAccount", Ok(On)),
-        ("--disable-admission-plugins=ServiceAccount,PodNodeSelector", Ok(Off)),
+        ("", Ok(without(&[]))),
+        ("--enable-admission-plugins=NamespaceLifecycle,ServiceAccount", Ok(without(&[]))),
+        ("--disable-admission-plugins=ServiceAccount,PodNodeSelector", Ok(without(&["ServiceAccount"]))),
+        (
+            "--disable-admission-plugins=NamespaceLifecycle,Priority,PodNodeSelector",
+            Ok(without(&["NamespaceLifecycle", "Priority"])),
+        ),
         (
             "--enable-admission-plugins=Nope",
             Err("invalid argument \"Nope\" for --enable-admission-plugins: plugin \"Nope\" is unknown"),
@@ -275,13 +281,11 @@ fn admission_plugins_are_known_by_name() {
             ),
         ),
     ] {
-        let got = decide(line).map(|config| config.service_account_admission).map_err(|error| error.line());
+        let got = decide(line).map(|config| format!("{:?}", config.admission)).map_err(|error| error.line());
         assert_eq!(got, want.map_err(str::to_owned), "{line}");
     }
     let off = config("--disable-admission-plugins=NamespaceLifecycle,Priority,PodNodeSelector");
     assert_eq!(off.warnings, Vec::<String>::new());
-    let wanted = Admission::without(["NamespaceLifecycle", "Priority"]);
-    assert_eq!(format!("{:?}", off.admission), format!("{wanted:?}"));
 }
 
 #[test]

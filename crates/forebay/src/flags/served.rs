@@ -216,7 +216,7 @@ pub(super) const SERVED: &[Flag] = &[
         List,
         "NAMES",
         "",
-        "Admission plugins to turn on, of those that are served and off: ServiceAccount.",
+        "Admission plugins to turn on; what is served is on.",
     ),
     served(
         Authorization,
@@ -232,7 +232,7 @@ pub(super) const SERVED: &[Flag] = &[
         One,
         "FILE",
         "",
-        "An AdmissionConfiguration: who this server is to its webhooks.",
+        "An AdmissionConfiguration: credentials for webhooks, exemptions of pod security, limited resources.",
     ),
     served(Limits, "request-timeout", One, "DURATION", "1m0s", "Longest time for a request, watches apart."),
     served(

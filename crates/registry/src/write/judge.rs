@@ -153,5 +153,6 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
 }
 
 fn tools(context: &Context) -> Tools<'_> {
-    Tools { lookup: context, clock: &context.clock, random: &context.random }
+    let (authorizer, security) = (&*context.config.authorizer, context.admission.security());
+    Tools { lookup: context, clock: &context.clock, random: &context.random, authorizer, security }
 }

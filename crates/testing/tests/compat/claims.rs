@@ -343,7 +343,7 @@ pub const CLAIMS: &[Claim] = &[
         post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
         ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),
         get("/api/v1/namespaces/default/pods/p", 200).says("\"tolerationSeconds\":300"),
-    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_where_that_is_asked_for", "plugins_say_and_make_the_same", "limits_of_a_namespace_fill_in_and_refuse", "what_is_there_is_counted_and_what_is_gone_is_given_back"])),
+    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_unless_that_is_turned_off", "plugins_say_and_make_the_same", "limits_of_a_namespace_fill_in_and_refuse", "what_is_there_is_counted_and_what_is_gone_is_given_back"])),
     claim(WHO, "admission policies", Partly(&[
         post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
             r#"{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]},"validations":[{"expression":"1"}]}}"#, 422)
