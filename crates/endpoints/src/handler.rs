@@ -13,7 +13,7 @@ use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Peer};
-use forebay_catalog::Target;
+use forebay_catalog::{RequestContext, Target, Turn};
 use forebay_flow::Configuration;
 use forebay_object::Object;
 use forebay_reads::Weight;
@@ -111,6 +111,12 @@ impl Head {
     pub fn came_to(&self, cpu: Duration) {
         self.flow.ticket().iter().for_each(|ticket| ticket.came_to(cpu));
         self.usage.iter().for_each(|usage| usage.came_to(cpu));
+    }
+
+    /// What goes on beside it, once it has its turn.
+    pub fn context(&self) -> RequestContext {
+        let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
+        RequestContext { audit: None, turn }
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {

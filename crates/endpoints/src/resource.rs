@@ -14,7 +14,7 @@ use forebay_apimachinery::options::{
 };
 use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Served;
-use forebay_catalog::Target;
+use forebay_catalog::{RequestContext, Target};
 use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
 use forebay_transport::websocket;
 use http::StatusCode;
@@ -119,6 +119,7 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         subresource,
         caller: Some(head.asker.caller()),
         lease: Lease::of_server(),
+        context: RequestContext::default(),
     })
 }
 
@@ -287,13 +288,13 @@ async fn create(
         Some(review) => {
             let api = handler.api.clone();
             let work = |target: Target| async move { api.review(&target, &object, &options).wait().await };
-            let incoming = on_lease(handler, target, leased, work).await?;
+            let incoming = on_lease(handler, head, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?
         }
         None => {
             let api = handler.api.clone();
             let work = |target: Target| async move { api.create(&target, &object, &options).wait().await };
-            on_lease(handler, target, leased, work).await?
+            on_lease(handler, head, target, leased, work).await?
         }
     };
     written(handler, head, target, form, answer).await
@@ -313,7 +314,7 @@ async fn update(
     let api = handler.api.clone();
     let work =
         |target: Target| async move { api.update(&target, &object, &options, may_create).wait().await };
-    let answer = on_lease(handler, target, leased, work).await?;
+    let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -325,6 +326,7 @@ async fn update(
 /// What `work` says, or that the request takes more than it may.
 async fn on_lease<T, F>(
     handler: &Handler,
+    head: &Head,
     target: &Target,
     leased: Leased,
     work: impl FnOnce(Target) -> F,
@@ -336,7 +338,7 @@ where
     let Leased { bytes: _, lease, work: bytes } = leased;
     // What YAML became, and a message, is charged already.
     let bytes = target.served.work(bytes.max(lease.used()));
-    let target = Target { lease: lease.clone(), ..target.clone() };
+    let target = Target { lease: lease.clone(), context: head.context(), ..target.clone() };
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places
     // already.
     let work = Box::pin(work(target));
@@ -385,7 +387,7 @@ async fn patch(
     let bytes = leased.bytes.clone();
     let api = handler.api.clone();
     let work = |target: Target| async move { api.patch(&target, kind, &bytes, &options).wait().await };
-    let answer = on_lease(handler, target, leased, work).await?;
+    let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -404,7 +406,7 @@ async fn apply(
     let may_create = Some(handler.may_create(head));
     let api = handler.api.clone();
     let work = |target: Target| async move { api.apply(&target, &config, &options, may_create).wait().await };
-    let answer = on_lease(handler, target, leased, work).await?;
+    let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -422,11 +424,13 @@ async fn delete(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let cost = |body_bytes| flow_control::write(body_bytes, target.watchers());
-    let options = delete_options(handler, head, body, cost).await?;
+    let (options, lease) = delete_options(handler, head, body, cost).await?;
     if options.ignores_read_errors() {
         authz::may_delete_unread(&handler.access, &head.asker.caller(), &head.info).await?;
     }
-    let answered = handler.api.delete(target, &options).wait().await?;
+    let target = &Target { lease: lease.clone(), context: head.context(), ..target.clone() };
+    let answered = handler.api.delete(target, &options).wait().await;
+    let answered = answered.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))?;
     written(handler, head, target, form, answered).await
 }
 
@@ -444,11 +448,13 @@ async fn delete_collection(
     let weight = planned.as_ref().map_or(Weight::default(), |planned| planned.weight);
     let watchers = target.watchers();
     let cost = |body_bytes| flow_control::delete_collection(body_bytes, weight, watchers);
-    let options = delete_options(handler, head, body, cost).await?;
+    let (options, lease) = delete_options(handler, head, body, cost).await?;
     let planned = planned?;
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
-    let deleted = handler.api.delete_collection(target, planned, &options).wait().await?;
+    let target = &Target { lease: lease.clone(), context: head.context(), ..target.clone() };
+    let deleted = handler.api.delete_collection(target, planned, &options).wait().await;
+    let deleted = deleted.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))?;
     if let Some(ticket) = head.flow.ticket() {
         head.came_to(flow_control::deleted(ticket.foreseen(), weight, watchers, deleted.objects));
     }
@@ -456,7 +462,8 @@ async fn delete_collection(
     finish(handler, head, form, status::OK, &answered.warnings, status::shown_of(answered.outcome)).await
 }
 
-/// The options of a DELETE: its body's, or if there is none the query's.
+/// The options of a DELETE: its body's, or if there is none the query's. With the lease for what is made of
+/// the objects, and for what webhooks say of them.
 ///
 /// - `cost`: what the DELETE costs with a body of so many bytes.
 async fn delete_options(
@@ -464,11 +471,12 @@ async fn delete_options(
     head: &Head,
     body: Incoming,
     cost: impl FnOnce(usize) -> Cost,
-) -> Result<DeleteOptions, Failure> {
+) -> Result<(DeleteOptions, Lease), Failure> {
     let user = head.asker.name();
     let received = handler.receive(head, body, cost).await?;
     if received.bytes.is_empty() {
-        return Ok(DeleteOptions::from_query(&head.query)?);
+        let Leased { lease, .. } = received.leased(&handler.rooms, user, None, 0).await?;
+        return Ok((DeleteOptions::from_query(&head.query)?, lease));
     }
     // Options are a kind of their own: they have a protobuf form whatever is deleted.
     let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
@@ -478,7 +486,8 @@ async fn delete_options(
     let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
     let (options, on) = (options.map_err(blamed)?, lease.clone());
     let read = offload::done(offload::run_on(bytes.len()), move || read_delete_options(options, &on)).await?;
-    read.map_err(|status| blamed(status.into()))
+    let options = read.map_err(|status| blamed(status.into()))?;
+    Ok((options, lease))
 }
 
 fn read_delete_options(body: Body, lease: &Lease) -> Result<DeleteOptions, Status> {

@@ -61,6 +61,14 @@ pub enum FlowInput {
         id: u64,
         cpu: Duration,
     },
+    /// It waits for somebody else: nobody works on it until [`FlowInput::Resumed`].
+    Paused {
+        id: u64,
+    },
+    /// What it waited for is there: [`FlowEffect::Run`] follows, now or later.
+    Resumed {
+        id: u64,
+    },
     /// Its reader has taken so many bytes.
     GivenBack {
         id: u64,
@@ -199,6 +207,8 @@ impl Dispatcher {
             FlowInput::Arrived(arrival) => self.arrive(*arrival, now, &mut effects),
             FlowInput::Begun { id, cpu } => self.begun(id, cpu, now, &mut effects),
             FlowInput::Answered { id, cpu } => self.answered(id, cpu, now, &mut effects),
+            FlowInput::Paused { id } => self.paused(id, now, &mut effects),
+            FlowInput::Resumed { id } => self.resumed(id, now, &mut effects),
             FlowInput::GivenBack { id, bytes } => self.given_back(id, bytes, now, &mut effects),
             FlowInput::Left { id } => self.left(id, now, &mut effects),
             FlowInput::Memory { left } => self.memory(left, now, &mut effects),
@@ -334,6 +344,7 @@ impl Dispatcher {
                     request.state = State::Parked(place);
                     level.tally.of(&request.arrival.flow.schema).no_room += 1;
                 }
+                Turn::GoesOn(id) => self.go_on(name, id, now, effects),
                 Turn::Nobody => break,
             }
         }
@@ -388,6 +399,8 @@ impl Dispatcher {
             counted,
             last: now,
             seats,
+            away: Duration::ZERO,
+            since: now,
         });
         level.note(seat, now);
         effects.push(FlowEffect::Run { id });

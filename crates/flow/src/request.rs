@@ -79,11 +79,18 @@ pub(crate) struct Run {
     pub(crate) last: Moment,
     /// As how many seats it counts.
     pub(crate) seats: u64,
+    /// How long it waited for somebody else, and since when it does.
+    pub(crate) away: Duration,
+    pub(crate) since: Moment,
 }
 
 /// How far the work on it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Going,
+    /// Somebody else is waited for.
+    Paused,
+    /// It waits for a seat to go on.
+    Returning,
     Done,
 }

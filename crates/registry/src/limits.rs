@@ -78,6 +78,10 @@ pub(crate) const CHARGE_RETRIES: usize = 3;
 /// the same, which the controller puts right.
 pub(crate) const CHARGE_WAIT: Duration = Duration::from_secs(10);
 
+/// Values of one annotation of a policy that an audit log is told: each binding may say one with each of its
+/// parameters. Those beyond are not kept.
+pub(crate) const NOTED_MAX: usize = 64;
+
 // Webhooks.
 
 /// Warnings of webhooks that one write keeps: their header has room for fewer.

@@ -53,6 +53,7 @@ impl World {
             subresource: None,
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         }
     }
 
@@ -297,6 +298,7 @@ async fn servers_that_start_together_each_publish_their_authority() {
         subresource: None,
         caller: None,
         lease: Lease::of_server(),
+        context: forebay_catalog::RequestContext::default(),
     };
     let found = first.registry.get(&target, "").await.expect("there");
     let value = configmaps.to_value(&found).expect("JSON");

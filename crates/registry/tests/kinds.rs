@@ -42,6 +42,7 @@ impl World {
             subresource: parts.next(),
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         }
     }
 

@@ -146,6 +146,26 @@ impl FlowControl {
         (Ticket::new(self.clone(), id, price), turn)
     }
 
+    /// Waits until a request that was paused has a turn again: as a rule it has at once. Cancel-safe: a place
+    /// that is not waited for any more goes with the ticket.
+    pub(super) async fn resume(&self, id: u64) {
+        let wait = {
+            let mut machine = self.machine();
+            let effects = self.step(&mut machine, FlowInput::Resumed { id });
+            let wait = machine.dispatcher.is_returning(id).then(|| {
+                let (turn, wait) = oneshot::channel();
+                machine.waiting.insert(id, turn);
+                wait
+            });
+            self.give_back(machine, effects);
+            wait
+        };
+        if let Some(wait) = wait {
+            // Who comes back is not refused.
+            let _turn = wait.await;
+        }
+    }
+
     /// Tells the machine something, and does what follows.
     pub(super) fn tell(&self, inputs: impl IntoIterator<Item = FlowInput>) {
         let mut machine = self.machine();

@@ -2,10 +2,12 @@
 //!
 //! In: how far its answer is, and its reader. Out: the same to the machine; that it has left, when dropped.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use forebay_catalog::Turn;
 use forebay_flow::{FlowInput, Price};
 use forebay_transport::Stalls;
 
@@ -19,6 +21,16 @@ pub struct Ticket {
     pub(super) price: Price,
     /// The CPU time that it came to, in nanoseconds.
     cpu_ns: AtomicU64,
+}
+
+impl Turn for Ticket {
+    fn pause(&self) {
+        self.control.tell([FlowInput::Paused { id: self.id }]);
+    }
+
+    fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.control.resume(self.id))
+    }
 }
 
 /// A watch whose initial state is being sent: when dropped, that is done.

@@ -72,6 +72,8 @@ impl Soak {
     fn step(&mut self, input: FlowInput) {
         for effect in self.machine.step(input, self.now) {
             match effect {
+                // One that was paused goes on.
+                FlowEffect::Run { id } if self.running.contains(&id) => {}
                 FlowEffect::Run { id } => assert!(self.waiting.remove(&id) && self.running.insert(id)),
                 FlowEffect::Reject { id, rejection } => {
                     assert!(self.waiting.remove(&id));
@@ -113,7 +115,7 @@ impl Soak {
     fn turn(&mut self) {
         self.now += Duration::from_micros(self.random.below(8_000));
         let running = self.any(&self.running);
-        match self.random.below(12) {
+        match self.random.below(16) {
             0..=4 => self.arrive(),
             5 | 6 => running.into_iter().for_each(|id| {
                 self.step(FlowInput::Answered { id, cpu: Duration::from_micros(700) });
@@ -128,6 +130,8 @@ impl Soak {
             10 => self.any(&self.waiting).into_iter().for_each(|id| {
                 self.leave(id);
             }),
+            11 | 12 => running.into_iter().for_each(|id| self.step(FlowInput::Paused { id })),
+            13 | 14 => running.into_iter().for_each(|id| self.step(FlowInput::Resumed { id })),
             _ => match self.random.below(8) {
                 0 => self.configure(),
                 1 => self.step(FlowInput::Memory { left: self.random.below(256 << 20) }),

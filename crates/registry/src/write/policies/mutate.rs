@@ -27,7 +27,7 @@ use crate::incoming;
 use crate::patch::{self, Unapplied};
 use crate::ruled::Ruled as _;
 use crate::write::view::{Objects, View};
-use crate::write::{Input, Write, attributes, scale};
+use crate::write::{Input, Write, scale};
 
 /// By which name they are turned off.
 const MUTATING: &str = "MutatingAdmissionPolicy";
@@ -225,10 +225,7 @@ impl Mutating<'_> {
                     policy.make(at, inputs, &mut self.left)
                 });
             let shown = self.view.shown(write, invocation.equivalent);
-            let gvk = match write.subresource() {
-                Some(_) => self.view.taken_for(invocation.equivalent).kind.clone(),
-                None => shown.gvk.clone(),
-            };
+            let gvk = self.view.kind_shown(write, invocation.equivalent);
             let made = made.map_err(Unapplied::Why);
             match made.and_then(|made| applied(shown, &gvk, objects, made, &lease)) {
                 Ok(object) => {
@@ -285,11 +282,7 @@ impl Invocation {
 
 fn refused(write: &Write<'_>, refusals: Vec<Refusal>) -> Option<Status> {
     let first = refusals.first()?;
-    let attributes = attributes(&write.verb, write.target, write.old.as_ref(), write.mode);
-    let mut status = match write.target.name() {
-        "" => attributes.forbidden(&write.proposed, ""),
-        name => attributes.forbidden_as(name, ""),
-    };
+    let mut status = write.forbidden("");
     status.message.clone_from(&first.message);
     status.reason = first.reason;
     let causes = refusals.into_iter();
@@ -409,7 +402,10 @@ pub(crate) enum Unknown {
     Dropped,
 }
 
-/// Makes `object`, which somebody made in the version of `shown`, what the write proposes.
+/// Makes `object`, which somebody made in the version of `shown`, what the write proposes, or what was sent
+/// where that is in a form of its own.
+///
+/// - `gvk`: its kind, which of a subresource may be another than that of what is shown.
 pub(crate) fn take(
     write: &mut Write<'_>,
     shown: &Served,
@@ -420,7 +416,11 @@ pub(crate) fn take(
 ) -> Result<(), Status> {
     let lease = &write.target.lease;
     if !matches!(write.input, Input::Object(_) | Input::Patch(_) | Input::Apply(_)) {
-        let sent = incoming::normalized(write.target, gvk, object, Vec::new(), None, FieldValidation::Strict)
+        let validation = match of_unknown {
+            Unknown::Refused => FieldValidation::Strict,
+            Unknown::Dropped => FieldValidation::Ignore,
+        };
+        let sent = incoming::normalized(write.target, gvk, object, Vec::new(), None, validation)
             .map_err(Status::internal)?
             .value;
         lease.charge(json::weight::of(&sent))?;
