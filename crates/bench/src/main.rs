@@ -29,7 +29,7 @@ use tokio::signal::unix::{SignalKind, signal};
 struct Options {
     /// Scenarios to run, in this order: start, create, restart, resident, owners, list, storm, readers,
     /// watchlist, envtest, fanout, crowd, lanes, idle, curve, million, kep3157, kep2340, hostile, informer,
-    /// informer-paths, avalanche, fairness [default: all]
+    /// informer-paths, avalanche, fairness, webhooks [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create

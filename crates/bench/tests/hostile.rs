@@ -78,6 +78,11 @@ async fn hostile_heads_and_connections_at_size_10_hurt_nobody() {
 }
 
 #[tokio::test]
+async fn hostile_webhooks_and_policies_at_size_10_hurt_nobody() {
+    check(&["webhooks", "policies"]).await;
+}
+
+#[tokio::test]
 async fn hostile_frames_at_size_10_hurt_nobody() {
     check(&["http2"]).await;
 }
