@@ -13,8 +13,8 @@ pub const RULE_COST_BYTES: u64 = 4;
 /// it is served, at some 6 MB/s each.
 pub const DEFINITION_BYTE_BYTES: usize = 32;
 
-/// Annotations that are noted of one request for an audit log: each of its webhooks and policies may say some.
-/// Those beyond are not noted.
+/// Annotations that are noted of one request for an audit log: each of its webhooks and policies may say
+/// some. Those beyond are not noted.
 pub const AUDIT_ANNOTATIONS_MAX: usize = 1_024;
 
 /// Bytes of them, keys and values: what an event of an audit log of kube-apiserver holds without its objects

@@ -1,8 +1,8 @@
 //! A webhook of tests: it answers what a case says, and tells what it was asked.
 //!
-//! In: answers by name, requests to `/WHO/ANSWER`. Out: those answers, over HTTPS, good or bad; reviews in the
-//! order in which they came. Never: an answer that was not given; more than one protocol: it speaks HTTP/1.1
-//! by hand, as a good library would not lie for it.
+//! In: answers by name, requests to `/WHO/ANSWER`. Out: those answers, over HTTPS, good or bad; reviews
+//! in the order in which they came. Never: an answer that was not given; more than one protocol: it
+//! speaks HTTP/1.1 by hand, as a good library would not lie for it.
 //!
 //! An answer is the `response` of a review in JSON, whose patch may be written out. Besides: `code` and `raw`
 //! for an answer that is none, `apiVersion` and `kind` for another's; `hang` for none at all, `cut` for a

@@ -1,8 +1,8 @@
 //! What a webhook adds to a write that it is asked about, and what a hanging one does to other writes.
 //!
-//! In: a contender. Out: latency of creates that nobody is asked about, of those that a webhook is asked about
-//! which takes a millisecond, and of the first again while many clients wait for one that hangs; a sample a
-//! run. Never: a create that failed.
+//! In: a contender. Out: latency of creates that nobody is asked about, of those that a webhook is asked
+//! about which takes a millisecond, and of the first again while many clients wait for one that hangs; a
+//! sample a run. Never: a create that failed.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,7 @@
 //! What webhooks of cases answer, by name.
 //!
-//! In: nothing. Out: answers as [`forebay_hook::Hook`] takes them. Never: one whose words are a matter of time.
+//! In: nothing. Out: answers as [`forebay_hook::Hook`] takes them. Never: one whose words are a matter
+//! of time.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Cases of the plugins that look at little: what of a cluster they read, and the objects that they are about.
+//! Cases of the plugins that look at little: what of a cluster they read, and the objects that they are
+//! about.
 //!
 //! In: a plugin, a seed by way of [`Draw`]. Out: a [`PluginCase`] with steps. Never: an object of the whole
 //! cluster that another case has; a default of the whole cluster.
@@ -99,7 +100,8 @@ impl Draw {
             if self.percent(60) {
                 scheduling["nodeSelector"] = json!({"disk": "fast", "zone": self.one(&["a", "b"])});
             }
-            scheduling["tolerations"] = (0..self.below(3)).map(|_| self.toleration()).collect();
+            // No two alike, which would be refused.
+            scheduling["tolerations"] = (0..self.below(2)).map(|_| self.toleration()).collect();
             class["scheduling"] = scheduling;
         }
         let mut probe = bare_pod("probe");

@@ -1,8 +1,8 @@
 //! The objects of a write as text, in the version in which somebody is shown them.
 //!
-//! In: what is proposed, and the stored object. Out: JSON, without a tree of either: what is stored is shown as
-//! it is, and of what is proposed nothing is made but what would be stored. Never: what a new object has not
-//! yet.
+//! In: what is proposed, and the stored object. Out: JSON, without a tree of either: what is stored is
+//! shown as it is, and of what is proposed nothing is made but what would be stored. Never: what a new
+//! object has not yet.
 
 use bytes::Bytes;
 use forebay_apimachinery::json::{self, Reader, Unexpected, weight, write_string};
