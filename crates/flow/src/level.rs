@@ -117,11 +117,19 @@ impl Level {
     }
 
     /// A request arrives whose flow has that hash.
-    pub(crate) fn enter(&mut self, hash: u64, waiter: Waiter, bytes: u64, now: Moment) -> Entry {
+    ///
+    /// - `longest`: how long a queue may be for it, where that is not what is configured.
+    pub(crate) fn enter(
+        &mut self,
+        (hash, longest): (u64, Option<u64>),
+        waiter: Waiter,
+        bytes: u64,
+        now: Moment,
+    ) -> Entry {
         let LimitResponse::Queue { queue_length_max, .. } = self.config.response else {
             return self.enter_at_once(hash, bytes);
         };
-        let longest = queue_length_max as u64;
+        let longest = longest.unwrap_or(0).max(queue_length_max as u64);
         let parked = self.holding.parked(hash);
         if parked > 0 && parked >= longest {
             return Entry::Refused(self.bytes_held(hash));

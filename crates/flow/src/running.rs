@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::dispatcher::{Dispatcher, FlowEffect, Phase, level_of};
 use crate::door::Latency;
-use crate::price::{Moment, nanos};
+use crate::price::Moment;
 use crate::request::{Run, State, Work};
 
 /// How much longer than without load a request may take for more to be let in at the door.
@@ -45,11 +45,11 @@ impl Dispatcher {
     fn work_done(&mut self, id: u64, cpu: Duration, now: Moment) -> bool {
         let Some(request) = self.requests.get_mut(&id) else { return false };
         let State::Running(run) = &mut request.state else { return false };
+        run.came_to(cpu);
         if run.work == Work::Done {
             return false;
         }
         run.work = Work::Done;
-        run.taken += nanos(cpu);
         let took = now.saturating_sub(run.began);
         let (price, access) = (request.arrival.price, request.arrival.access);
         let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");

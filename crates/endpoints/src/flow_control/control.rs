@@ -72,7 +72,8 @@ impl FlowControl {
             seats_max,
             bytes_max: LISTS_ROOM_BYTES as u64,
         };
-        let setup = Setup { bounds, watch_bytes, start: Opening::ByDoor };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let setup = Setup { bounds, watch_bytes, cores, start: Opening::ByDoor };
         let machine = Machine {
             dispatcher: Dispatcher::new(setup, Duration::ZERO),
             next: 0,

@@ -57,7 +57,8 @@ impl Soak {
     fn new(seed: u64) -> Soak {
         let bounds = LimitBounds { seats_min: 4, seats_max: 40, bytes_max: 64 << 20 };
         let start = if seed.is_multiple_of(2) { Opening::ByDoor } else { Opening::Open };
-        let machine = Dispatcher::new(Setup { bounds, watch_bytes: 4 << 20, start }, Duration::ZERO);
+        let machine =
+            Dispatcher::new(Setup { bounds, watch_bytes: 4 << 20, cores: 2, start }, Duration::ZERO);
         let random = Random::seeded(seed);
         Soak {
             random,
@@ -190,7 +191,7 @@ fn whatever_happens_all_is_given_back_in_the_end() {
 #[test]
 fn a_schema_whose_level_is_not_there_dangles_and_is_not_used() {
     let bounds = LimitBounds { seats_min: 4, seats_max: 40, bytes_max: 64 << 20 };
-    let setup = Setup { bounds, watch_bytes: 1 << 20, start: Opening::Open };
+    let setup = Setup { bounds, watch_bytes: 1 << 20, cores: 2, start: Opening::Open };
     let mut machine = Dispatcher::new(setup, Duration::ZERO);
     let schemas = builtin::schema_objects().map(|(_, it)| FlowSchema::read(&it).unwrap()).collect();
     let levels = builtin::level_objects().map(|(_, it)| PriorityLevel::read(&it).unwrap());

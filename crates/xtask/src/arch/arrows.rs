@@ -146,7 +146,8 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["*"]),
     ("contenders", &["clients"]),
     ("hostile", &["apimachinery", "contenders"]),
-    ("bench", &["contenders", "hostile"]),
+    ("client-go-rules", &["rt"]),
+    ("bench", &["client-go-rules", "contenders", "hostile", "rt"]),
     ("faults", &["apimachinery", "client", "clients", "connector", "informer", "object", "rt", "testing"]),
     ("xtask", &[]),
 ];
