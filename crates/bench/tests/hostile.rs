@@ -40,6 +40,7 @@ fn small(only: &[&str]) -> Lab {
         sizes: vec![10],
         crowds: vec![1],
         rival_max: 10,
+        storm_writes: 0,
         million: 10,
         only: only.iter().map(|name| (*name).to_owned()).collect(),
         overload: Overload::default(),

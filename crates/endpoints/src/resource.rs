@@ -193,11 +193,13 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let planned = handler.api.list(target, &options, shown)?;
     let weight = planned.weight();
     let rendering = flow_control::rendering(form, head.takes_gzip());
-    handler.begin(head, || flow_control::list(weight, rendering)).await?;
+    let cost = flow_control::list(weight, rendering);
+    handler.begin(head, || cost).await?;
     head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
     let is_as_stored = rendering.making == Making::Stored;
     let lease = handler.admit_read(head, weight, is_as_stored).await?;
-    let Begun { body, lease } = planned.run(lease).await?;
+    let waits = || head.flow.ticket().iter().for_each(|ticket| ticket.waits());
+    let Begun { body, lease } = planned.run_among_equals(lease, cost.price.cpu, waits).await?;
     let warnings = body.warnings();
     let readers = (&handler.stalled_readers, &head.channel);
     let readers = (readers, &handler.shared_lists);

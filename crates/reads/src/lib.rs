@@ -11,6 +11,7 @@
 //! writes; knows HTTP, or who asks.
 
 mod frames;
+mod gathering;
 mod limits;
 mod list;
 mod listed;

@@ -40,6 +40,11 @@ impl Ticket {
         self.cpu_ns.store(in_ns(cpu), Ordering::Relaxed);
     }
 
+    /// It waits for others: nobody works on it meanwhile, and nothing was done for it.
+    pub fn waits(&self) {
+        self.control.tell([FlowInput::Begun { id: self.id, cpu: Duration::ZERO }]);
+    }
+
     /// The work on it is done; what it holds is its reader's to take. How much CPU time that took is not
     /// measured: what was foreseen is charged, unless more is known.
     pub fn answered(&self) {
