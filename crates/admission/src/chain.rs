@@ -3,8 +3,11 @@
 //! Source: kubernetes v1.36.3 `kubeapiserver/options/plugins.go`; apiserver v0.36.3 `admission/chain.go`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use forebay_apimachinery::{Cause, Status};
+use forebay_pod_security::SecurityConfiguration;
+use forebay_quota::LimitedResources;
 use serde_json::Value;
 
 use crate::plugin::{Plugin, Switch, Tools, WriteAttributes};
@@ -28,15 +31,8 @@ const IDLE: [&str; 4] =
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     off: BTreeSet<String>,
-    service_accounts: ServiceAccountAdmission,
-}
-
-/// Whether pods have to have a service account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ServiceAccountAdmission {
-    On,
-    #[default]
-    Off,
+    security: Arc<SecurityConfiguration>,
+    limited: Arc<LimitedResources>,
 }
 
 impl Admission {
@@ -58,9 +54,24 @@ impl Admission {
         Admission { off: carried_out.map(String::from).collect(), ..Admission::default() }
     }
 
-    /// The same, and whether pods have to have a service account.
-    pub fn with_service_accounts(self, service_accounts: ServiceAccountAdmission) -> Admission {
-        Admission { service_accounts, ..self }
+    /// The same, with what an administrator says of pod security.
+    pub fn with_security(self, security: SecurityConfiguration) -> Admission {
+        Admission { security: Arc::new(security), ..self }
+    }
+
+    /// The same, with what may be used only where a quota limits it.
+    pub fn with_limited(self, limited: LimitedResources) -> Admission {
+        Admission { limited: Arc::new(limited), ..self }
+    }
+
+    /// What may be used only where a quota limits it.
+    pub fn limited(&self) -> &LimitedResources {
+        &self.limited
+    }
+
+    /// What an administrator says of pod security.
+    pub fn security(&self) -> &SecurityConfiguration {
+        &self.security
     }
 
     /// Fills in what plugins fill in.
@@ -121,7 +132,6 @@ impl Admission {
     fn is_on(&self, plugin: &dyn Plugin) -> bool {
         match plugin.switch() {
             Switch::None => true,
-            Switch::ServiceAccounts => self.service_accounts == ServiceAccountAdmission::On,
             Switch::ByName => !self.off.contains(plugin.name()),
         }
     }
@@ -139,8 +149,7 @@ mod tests {
             named.copied().all(|plugin| without.is_on(plugin))
         };
         assert!(!is_on("Priority") && !is_on("NamespaceLifecycle") && is_on("RuntimeClass"));
+        assert!(!is_on("ServiceAccount") && Admission::default().off.is_empty());
         assert!(Admission::carries_out("Priority") && !Admission::carries_out("priority"));
-        assert!(!Admission::carries_out("ServiceAccount"), "it has a setting of its own");
-        assert!(without.off.len() == 2 && without.service_accounts == ServiceAccountAdmission::Off);
     }
 }

@@ -9,5 +9,7 @@ mod chain;
 mod plugin;
 mod plugins;
 
-pub use chain::{Admission, ServiceAccountAdmission};
+pub use chain::Admission;
+pub use forebay_pod_security::SecurityConfiguration;
+pub use forebay_quota::LimitedResources;
 pub use plugin::{Admitted, Lookup, Plugin, ReadFrom, Switch, Tools, WriteAttributes};

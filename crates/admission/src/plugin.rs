@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use forebay_api::Eventual;
+use forebay_api::{Authorizer, Eventual};
 use forebay_apimachinery::{Caller, Cause, Reason, ResourceAttributes, Status, Verb};
 use forebay_object::Object;
+use forebay_pod_security::SecurityConfiguration;
 use forebay_rt::{Clock, Random};
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
@@ -90,8 +91,6 @@ pub trait Plugin: Sync {
 pub enum Switch {
     /// It is on unless it is turned off by its name.
     ByName,
-    /// A setting of its own: service accounts of pods.
-    ServiceAccounts,
     /// It is always on: kube-apiserver does the same in its registry.
     None,
 }
@@ -147,6 +146,10 @@ pub struct Tools<'a> {
     pub lookup: &'a dyn Lookup,
     pub clock: &'a Clock,
     pub random: &'a Random,
+    /// Who is asked what somebody may beside what they were let in for.
+    pub authorizer: &'a dyn Authorizer,
+    /// What an administrator says of pod security.
+    pub security: &'a SecurityConfiguration,
 }
 
 impl Tools<'_> {

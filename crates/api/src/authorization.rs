@@ -4,6 +4,7 @@
 //! Never: words for a client.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub struct Rules {
     pub paths: Vec<PathRule>,
     /// There may be more that one of the chain allows.
     pub incomplete: bool,
+    /// Why something could not be looked at.
+    pub errors: Vec<String>,
 }
 
 /// Verbs on resources of API groups; `*` is all of them.
@@ -82,6 +85,20 @@ pub trait Permission: Send + Sync {
 impl<F: Fn() -> Result<(), Status> + Send + Sync> Permission for F {
     fn ask(&self) -> Eventual<'_, Result<(), Status>> {
         Eventual::Now(self())
+    }
+}
+
+/// Errors as one text, each once, in the way of upstream's aggregates: several in brackets.
+///
+/// Source: apimachinery v0.36.3 `util/errors/errors.go`.
+pub fn told_together(errors: &[String]) -> String {
+    let mut seen = HashSet::new();
+    let told: Vec<&str> =
+        errors.iter().filter(|error| seen.insert(error.as_str())).map(String::as_str).collect();
+    match told.as_slice() {
+        [one] => (*one).to_owned(),
+        [] => String::new(),
+        several => format!("[{}]", several.join(", ")),
     }
 }
 

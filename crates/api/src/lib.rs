@@ -12,7 +12,9 @@ mod refusing;
 mod verbs;
 
 pub use authentication::{Authenticated, Authentication, Authenticator, Certificate, Presented};
-pub use authorization::{Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules};
+pub use authorization::{
+    Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, told_together,
+};
 pub use caches::{Caches, Relief};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{

@@ -332,6 +332,7 @@ mod tests {
             subresource: None,
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         }
     }
 

@@ -68,6 +68,26 @@ pub struct Scope<'l> {
     used: usize,
 }
 
+/// What a part takes is another lease's.
+struct PartLedger {
+    of: Lease,
+    bytes: usize,
+}
+
+impl Ledger for PartLedger {
+    fn try_take(&mut self, bytes: usize) -> bool {
+        let is_taken = self.of.take(bytes).is_ok();
+        self.bytes += if is_taken { bytes } else { 0 };
+        is_taken
+    }
+}
+
+impl Drop for PartLedger {
+    fn drop(&mut self) {
+        self.of.give_back(self.bytes);
+    }
+}
+
 struct Unbounded;
 
 impl Ledger for Unbounded {
@@ -112,6 +132,11 @@ impl Lease {
     /// # Errors
     /// [`Exhausted`].
     pub fn charge(&self, bytes: usize) -> Result<(), Exhausted> {
+        self.take(bytes).map_err(|why| self.exhaust(why))
+    }
+
+    /// The same without a word of it later, if it is refused.
+    fn take(&self, bytes: usize) -> Result<(), Exhausted> {
         let inner = &*self.0;
         let used = inner.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if used <= inner.granted.load(Ordering::Relaxed) {
@@ -119,9 +144,8 @@ impl Lease {
             return Ok(());
         }
         let more = if used > inner.bytes_max { Err(Exhausted::TooLarge) } else { self.grow(used) };
-        more.map_err(|why| {
+        more.inspect_err(|_| {
             inner.used.fetch_sub(bytes, Ordering::Relaxed);
-            self.exhaust(why)
         })?;
         inner.peak.fetch_max(used, Ordering::Relaxed);
         Ok(())
@@ -154,6 +178,16 @@ impl Lease {
             1 => Some(Exhausted::NoRoom),
             _ => Some(Exhausted::TooLarge),
         }
+    }
+
+    /// A lease for what somebody else sends, such as a webhook that is asked about the request: what it takes
+    /// is charged to this one, and given back when it is dropped. That it is exhausted is not held against
+    /// the request.
+    ///
+    /// - `bytes_max`: the most that it takes.
+    pub fn part(&self, bytes_max: usize) -> Lease {
+        let ledger = PartLedger { of: self.clone(), bytes: 0 };
+        Lease::bounded(Box::new(ledger), 0, bytes_max, bytes_max)
     }
 
     /// So many bytes are held no more.
@@ -265,6 +299,20 @@ mod tests {
         assert_eq!(lease.charge(1), Err(Exhausted::TooLarge));
         assert_eq!(lease.exhausted(), Some(Exhausted::TooLarge));
         assert_eq!(Lease::of_server().charge(usize::MAX), Ok(()));
+    }
+
+    #[test]
+    fn a_part_is_charged_to_the_whole_and_what_is_wrong_with_it_is_not() {
+        let lease = Lease::new(Purse(1 << 20), 0);
+        let part = lease.part(300 << 10);
+        assert_eq!(part.charge(200 << 10), Ok(()));
+        assert!(lease.used() >= 200 << 10);
+        assert_eq!(part.charge(200 << 10), Err(Exhausted::TooLarge));
+        let other = lease.part(usize::MAX);
+        assert_eq!(other.charge(2 << 20), Err(Exhausted::NoRoom));
+        assert_eq!((lease.exhausted(), other.exhausted()), (None, Some(Exhausted::NoRoom)));
+        drop((part, other));
+        assert_eq!(lease.used(), 0);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Access {
     given: Authorizers,
     all: Authorizers,
     anonymous: Anonymous,
+    // Whether the user whom nobody knows is asked for like any other.
+    asks_for_anonymous: bool,
 }
 
 /// Somebody may not.
@@ -46,10 +48,13 @@ pub enum ForbiddenAbout {
 }
 
 impl Access {
-    pub fn new(authorization: Authorization, anonymous: Anonymous) -> Access {
-        let given = Authorizers::of(authorization);
-        let all = Authorizers::of(authorization).then(OpenPaths);
-        Access { given, all, anonymous }
+    pub fn new(authorization: &Authorization, anonymous: Anonymous) -> Access {
+        Access {
+            given: Authorizers::of(authorization),
+            all: Authorizers::of(authorization).then(OpenPaths),
+            anonymous,
+            asks_for_anonymous: !authorization.allows_everyone(),
+        }
     }
 
     /// Whether `asker` may.
@@ -57,9 +62,14 @@ impl Access {
     /// # Errors
     /// [`Refused`].
     pub async fn check(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<(), Refused> {
+        let nobody;
         let caller = match (asker, self.anonymous) {
-            (Asker::Known(caller), _) => caller,
+            (Asker::Known(caller), _) => &**caller,
             (Asker::Anonymous, Anonymous::HealthAndVersion) if OpenPaths::has(about) => return Ok(()),
+            (Asker::Anonymous, Anonymous::HealthAndVersion) if self.asks_for_anonymous => {
+                nobody = Caller::anonymous();
+                &nobody
+            }
             (Asker::Anonymous, _) => return Err(Refused::Unauthenticated),
         };
         let asked = Attributes { caller, verb, about };
@@ -123,18 +133,43 @@ mod tests {
             let groups = vec![AUTHENTICATED.to_string(), group.to_string()];
             Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
         };
+        let (allow, deny, rbac) = modes();
         for (mode, asker, hears) in [
-            (Authorization::AlwaysAllow, Asker::Anonymous, false),
-            (Authorization::SystemMastersOnly, Asker::Anonymous, false),
-            (Authorization::AlwaysAllow, known("dev"), true),
-            (Authorization::SystemMastersOnly, known("dev"), false),
-            (Authorization::AlwaysDeny, known("dev"), false),
-            (Authorization::SystemMastersOnly, known(MASTERS), true),
-            (Authorization::AlwaysDeny, known(MASTERS), true),
+            (&allow, Asker::Anonymous, false),
+            (&rbac, Asker::Anonymous, false),
+            (&allow, known("dev"), true),
+            (&rbac, known("dev"), false),
+            (&deny, known("dev"), false),
+            (&rbac, known(MASTERS), true),
+            (&deny, known(MASTERS), true),
         ] {
             let access = Access::new(mode, Anonymous::HealthAndVersion);
             assert!(access.check(&asker, verb, about).await.is_ok(), "{mode:?} {asker:?}");
             assert_eq!(access.may_hear_why(&asker, verb, about).await, hears, "{mode:?} {asker:?}");
+        }
+    }
+
+    fn modes() -> (Authorization, Authorization, Authorization) {
+        (Authorization::always_allow(), Authorization::always_deny(), Authorization::rbac(Arc::default()))
+    }
+
+    #[tokio::test]
+    async fn nobody_is_refused_as_a_user_unless_whoever_is_known_may_do_everything() {
+        let (allow, deny, rbac) = modes();
+        for (mode, anonymous, want) in [
+            (&allow, Anonymous::HealthAndVersion, "nobody is known to ask"),
+            (
+                &deny,
+                Anonymous::HealthAndVersion,
+                "\"system:anonymous\" may not get: Everything is forbidden.",
+            ),
+            (&rbac, Anonymous::HealthAndVersion, "\"system:anonymous\" may not get: "),
+            (&deny, Anonymous::Nothing, "nobody is known to ask"),
+            (&rbac, Anonymous::Nothing, "nobody is known to ask"),
+        ] {
+            let access = Access::new(mode, anonymous);
+            let refused = access.check(&Asker::Anonymous, &Verb::Get, About::Path("/api")).await.err();
+            assert_eq!(refused.map(|refused| refused.to_string()).as_deref(), Some(want), "{mode:?}");
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use forebay_api::{Authenticated, Authentication, Certificate};
@@ -36,6 +36,8 @@ struct Shown {
     credentials: Arc<Credentials>,
     clock: Clock,
     judged: Mutex<Judged>,
+    // That it is a proxy's, whose word for whom a request is from is taken.
+    proxy: Option<Word>,
 }
 
 /// The last verdict on a client's certificate.
@@ -60,6 +62,15 @@ pub struct Credentials {
     // That there have been. The first is 1.
     generations: AtomicU64,
     tokens: ArcSwap<Tokens>,
+    // Set once, before there are connections.
+    proxies: OnceLock<FrontProxies>,
+}
+
+/// The proxies in front of this server that are believed whom a request is from.
+pub struct FrontProxies {
+    pub authority: ClientAuthority,
+    /// What their certificates are called; any, if there is none.
+    pub names: Vec<String>,
 }
 
 struct Authorities {
@@ -79,8 +90,9 @@ impl Peer {
         }
         // No generation has this number.
         let judged = Mutex::new(Judged { by: 0, verdict: Verdict::Bad });
+        let proxy = credentials.proxies.get().and_then(|proxies| proxies.word_for(chain, clock.unix_ms()));
         let (credentials, clock) = (credentials.clone(), clock.clone());
-        let peer = Peer(Some(Shown { credentials, clock, judged }));
+        let peer = Peer(Some(Shown { credentials, clock, judged, proxy }));
         peer.look_again(Some(chain));
         peer
     }
@@ -89,7 +101,7 @@ impl Peer {
     ///
     /// - `chain`: what was shown.
     pub fn look_again(&self, chain: Option<&[CertificateDer<'_>]>) {
-        let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
+        let Some(Shown { credentials, clock, judged, .. }) = &self.0 else { return };
         let authorities = credentials.authorities.load();
         let Some(Authorities { generation, authority }) = authorities.as_deref() else { return };
         // Only who reads the connection comes here: nobody else has judged in between.
@@ -100,12 +112,18 @@ impl Peer {
         }
     }
 
+    /// Whether it is a proxy that is believed whom its requests are from.
+    pub fn is_front_proxy(&self) -> bool {
+        let Some(Shown { clock, proxy: Some(word), .. }) = &self.0 else { return false };
+        word.holds_at(clock.unix_ms())
+    }
+
     /// Whom its certificate names, or nobody; `None` when it showed none.
     ///
     /// # Errors
     /// The certificate is no good.
     fn named(&self) -> Option<Result<Option<Arc<Caller>>, Unauthorized>> {
-        let Shown { credentials, clock, judged } = self.0.as_ref()?;
+        let Shown { credentials, clock, judged, .. } = self.0.as_ref()?;
         let authorities = credentials.authorities.load();
         let authorities = authorities.as_deref()?;
         let judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,6 +155,12 @@ impl Credentials {
         self.authorities.store(Some(Arc::new(Authorities { generation, authority })));
     }
 
+    /// These proxies are believed whom a request is from. Once.
+    pub fn believe_proxies(&self, proxies: FrontProxies) {
+        // Only who makes a server comes here.
+        let _ = self.proxies.set(proxies);
+    }
+
     /// The user of a token.
     pub fn user_of(&self, token: &[u8]) -> Option<Arc<Caller>> {
         self.tokens.load().get(<[u8; 32]>::from(Sha256::digest(token)).as_slice()).cloned()
@@ -164,6 +188,14 @@ impl Certificate for Peer {
             Some(Err(Unauthorized)) => Authentication::Refused("the client's certificate is no good".into()),
             Some(Ok(None)) | None => Authentication::NoOpinion,
         }
+    }
+}
+
+impl FrontProxies {
+    fn word_for(&self, chain: &[CertificateDer<'_>], unix_ms: u64) -> Option<Word> {
+        let word = self.authority.judge(chain, unix_ms).ok()?;
+        let Subject { name, .. } = Subject::of(chain.first()?).ok()?;
+        (self.names.is_empty() || self.names.contains(&name)).then_some(word)
     }
 }
 
@@ -277,7 +309,8 @@ mod tests {
 
     fn peer(credentials: &Arc<Credentials>, clock: &Clock, chain: &[CertificateDer<'_>]) -> Peer {
         let judged = Mutex::new(Judged { by: 0, verdict: Verdict::Bad });
-        let peer = Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged }));
+        let peer =
+            Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged, proxy: None }));
         peer.look_again(Some(chain));
         peer
     }

@@ -1,7 +1,10 @@
 //! What the chains are told, checked by their caller.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use forebay_rbac::RightsInForce;
 
 use crate::tokens::TokenKeys;
 
@@ -57,19 +60,44 @@ pub enum SecretTokens {
 /// What is answered without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anonymous {
-    /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; 401 elsewhere.
+    /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; elsewhere what the user whom
+    /// nobody knows may do, or, where whoever is known may do everything, 401.
     HealthAndVersion,
     /// 401 everywhere.
     Nothing,
 }
 
-/// Who may do what. `system:masters` may do everything, as in kube-apiserver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Authorization {
+/// Who may do what: modes in the order in which they are asked. `system:masters` may do everything before
+/// any of them is, as in kube-apiserver.
+#[derive(Clone, Debug, Default)]
+pub struct Authorization(pub Vec<AuthorizationMode>);
+
+/// One way to decide.
+#[derive(Clone, Debug)]
+pub enum AuthorizationMode {
     /// Whoever is authenticated may do everything.
     AlwaysAllow,
-    /// Nobody else may do anything.
+    /// Nobody may do anything by it.
     AlwaysDeny,
-    /// Until RBAC is enforced, the same.
-    SystemMastersOnly,
+    /// What the roles that somebody is bound to allow.
+    Rbac(Arc<RightsInForce>),
+}
+
+impl Authorization {
+    pub fn always_allow() -> Authorization {
+        Authorization(vec![AuthorizationMode::AlwaysAllow])
+    }
+
+    pub fn always_deny() -> Authorization {
+        Authorization(vec![AuthorizationMode::AlwaysDeny])
+    }
+
+    pub fn rbac(rights: Arc<RightsInForce>) -> Authorization {
+        Authorization(vec![AuthorizationMode::Rbac(rights)])
+    }
+
+    /// Whether whoever is known may do everything; then nobody is let in unknown, as in kube-apiserver.
+    pub fn allows_everyone(&self) -> bool {
+        self.0.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
+    }
 }

@@ -20,5 +20,5 @@ pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
 pub use asker::Asker;
 pub use authenticators::{Authenticators, Unauthorized};
 pub use authorizers::Authorizers;
-pub use certificates::{Credentials, Peer};
+pub use certificates::{Credentials, FrontProxies, Peer};
 pub use impersonation::Wanted;

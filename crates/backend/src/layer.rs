@@ -7,8 +7,8 @@ use std::sync::Arc;
 use forebay_apimachinery::{Key, Revision};
 
 use crate::{
-    Backend, BoxFuture, Feed, FeedError, Range, RangePage, ReadError, Sent, Size, Txn, TxnError, TxnResponse,
-    Versioned,
+    Backend, BoxFuture, Feed, FeedError, Range, RangePage, ReadError, Sent, Size, Tell, Txn, TxnError,
+    TxnResponse, Versioned,
 };
 
 /// A method that is not given goes to the store below. `keys`, and what is not here of [`Backend`], is made
@@ -62,6 +62,12 @@ pub trait Layer: Send + Sync + 'static {
         let below = self.below();
         Box::pin(async move { below.feed(prefix, after).await })
     }
+
+    /// See [`Backend::tell`]: no store in front of another tells, unless it says so.
+    fn tell(&self, prefix: &str) -> Option<Box<dyn Tell>> {
+        let _ = prefix;
+        None
+    }
 }
 
 impl<T: Layer> Backend for T {
@@ -95,6 +101,10 @@ impl<T: Layer> Backend for T {
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         Layer::feed(self, prefix, after)
+    }
+
+    fn tell(&self, prefix: &str) -> Option<Box<dyn Tell>> {
+        Layer::tell(self, prefix)
     }
 
     fn size(&self) -> Size {

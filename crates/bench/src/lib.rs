@@ -15,6 +15,7 @@
 //! rest, and `informer-paths`, what they do then, both beside client-go and kube-rs ([`mirrored`]);
 //! `avalanche`, three servers of which one dies under full load ([`fleet`], [`reader`]), which `--arrivals`
 //! draws; `fairness`, a greedy user beside a controller and nodes, with flow control and without;
+//! `webhooks`, what one adds to a write, and what one that hangs does to others;
 //! `hostile`, a catalogue of hostile requests and connections ([`hostile`]), each on a server of its own and
 //! beside a bystander: `--only NAME` is for one of its rows, `--size 10` shows whether it works at all.
 //!

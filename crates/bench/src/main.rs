@@ -29,7 +29,7 @@ use tokio::signal::unix::{SignalKind, signal};
 struct Options {
     /// Scenarios to run, in this order: start, create, restart, resident, owners, list, storm, readers,
     /// watchlist, envtest, fanout, crowd, lanes, idle, curve, million, kep3157, kep2340, hostile, informer,
-    /// informer-paths, avalanche, fairness [default: all]
+    /// informer-paths, avalanche, fairness, webhooks [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create
@@ -47,6 +47,9 @@ struct Options {
     /// Times that each of them LISTs, from the cache and then consistent
     #[arg(long, default_value_t = 2, value_parser = at_least_one)]
     rounds: usize,
+    /// Updates a second beside which the scenario storm LISTs a second time
+    #[arg(long, default_value_t = 0)]
+    storm_writes: u32,
     /// Watchers at once in the scenarios fanout and idle, informers of one program in informer-paths
     #[arg(long, default_value_t = 1_000, value_parser = at_least_one)]
     watchers: usize,
@@ -185,6 +188,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
         clients: options.clients,
         listers: options.listers,
         rounds: options.rounds,
+        storm_writes: options.storm_writes,
         watchers: options.watchers,
         crowd: options.crowd,
         servers: options.servers,

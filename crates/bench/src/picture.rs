@@ -96,6 +96,7 @@ mod tests {
             sizes: vec![10],
             crowds: vec![2],
             rival_max: 10,
+            storm_writes: 0,
             million: 10,
             only: vec![],
             overload: crate::overload::Overload::default(),

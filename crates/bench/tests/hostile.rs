@@ -40,6 +40,7 @@ fn small(only: &[&str]) -> Lab {
         sizes: vec![10],
         crowds: vec![1],
         rival_max: 10,
+        storm_writes: 0,
         million: 10,
         only: only.iter().map(|name| (*name).to_owned()).collect(),
         overload: Overload::default(),
@@ -75,6 +76,11 @@ async fn hostile_patches_and_definitions_at_size_10_hurt_nobody() {
 #[tokio::test]
 async fn hostile_heads_and_connections_at_size_10_hurt_nobody() {
     check(&["queries", "headers", "http1", "websocket", "tls"]).await;
+}
+
+#[tokio::test]
+async fn hostile_webhooks_and_policies_at_size_10_hurt_nobody() {
+    check(&["webhooks", "policies"]).await;
 }
 
 #[tokio::test]

@@ -44,6 +44,14 @@ async fn create_at_size_ten() {
 }
 
 #[tokio::test]
+async fn webhooks_at_size_ten() {
+    let names = ["nobody asked: p99", "a webhook of 1 ms: p99", "beside one that hangs: p99"];
+    let metrics = check(Scenario::Webhooks, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    assert!(only("a webhook of 1 ms: p50") >= Some(1.0), "it is waited for: {metrics:?}");
+}
+
+#[tokio::test]
 async fn create_at_size_ten_over_http2() {
     check(Scenario::Create, Protocol::Http2, &["creates"]).await;
 }

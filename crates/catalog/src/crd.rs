@@ -16,11 +16,10 @@ pub fn is(group: &str, plural: &str) -> bool {
     (group, plural) == ("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// What a CRD asks for that is not served yet, as conditions: type, status, reason, message.
+/// What an earlier server said of a CRD that it did not serve, as conditions: type, status, reason, message.
 ///
 /// A condition that no longer holds is set to false, not taken away.
 pub fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, String)> {
-    let converts = check::has_webhook_conversion(crd);
     let had = |kind: &str| {
         crd["status"]["conditions"]
             .as_array()
@@ -30,27 +29,20 @@ pub fn needs(crd: &Value) -> Vec<(&'static str, &'static str, &'static str, Stri
     if had(RULES) {
         found.push((RULES, "False", "RulesEvaluated", "rules are evaluated".to_string()));
     }
-    if converts || had(CONVERSION) {
-        found.push(match converts {
-            true => (CONVERSION, "True", "WebhookConversion", CONVERSION_WARNING.to_string()),
-            false => (CONVERSION, "False", "NoWebhookConversion", "every version is served".to_string()),
-        });
+    if had(CONVERSION) {
+        found.push((CONVERSION, "False", "ConversionServed", "every version is served".to_string()));
     }
     found
 }
 
 /// A condition that servers gave which did not evaluate rules in CEL.
 const RULES: &str = "RulesNotEvaluated";
-/// The condition of a CRD whose webhook is not called.
+/// A condition that servers gave which did not call webhooks.
 const CONVERSION: &str = "ConversionNotServed";
-const CONVERSION_WARNING: &str =
-    "conversion webhooks are stored, but this server does not call them: only the storage version is served";
 
 /// What the writer of a CRD is told.
 pub fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
-    let mut warnings = check::warnings(crd, old);
-    warnings.extend(check::has_webhook_conversion(crd).then(|| CONVERSION_WARNING.to_string()));
-    warnings
+    check::warnings(crd, old)
 }
 
 /// What is wrong with a CRD, which takes the place of `old` if there is one.

@@ -18,6 +18,7 @@ use forebay_schema::builtin::TypeId;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::converted::{Converted, WebhookConversion};
 use crate::ending::Ending;
 use crate::kind::{Kind, Typed};
 use crate::limits::RULE_COST_BYTES;
@@ -42,32 +43,43 @@ pub struct Custom {
     /// Ends its watches.
     ending: Ending,
     columns: Value,
+    /// A webhook converts: what is stored in another version never comes here, but in this one.
+    by_webhook: bool,
 }
 
 /// The versions of `crd` that are served, on `store`, whose layout keeps `fields`.
 ///
-/// Objects that only a webhook can convert are served in the version that they are stored in.
-///
 /// - `fields`: sorted.
 /// - `since`: the revision at which the CRD became what it is.
-pub fn served(crd: &Value, store: &Arc<Store>, fields: &[String], since: Revision) -> Vec<Arc<Served>> {
+/// - `conversion`: who asks the webhook, if there is one. Without, objects that only a webhook can convert
+///   are served in the version that they are stored in.
+pub fn served(
+    crd: &Value,
+    (store, fields): (&Arc<Store>, &[String]),
+    since: Revision,
+    conversion: Option<&WebhookConversion>,
+) -> Vec<Arc<Served>> {
     let definition = Arc::new(Definition::compile(crd));
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
+    let conversion = conversion.filter(|_| definition.webhook_conversion);
+    let is_convertible = conversion.is_some() || !definition.webhook_conversion;
     let versions = definition.versions.iter().enumerate();
     versions
-        .filter(|(_, version)| version.served && (version.storage || !definition.webhook_conversion))
-        .map(|(index, version)| Arc::new(one(&definition, index, version, terminating, store, fields, since)))
+        .filter(|(_, version)| version.served && (version.storage || is_convertible))
+        .map(|(index, version)| {
+            let converted =
+                conversion.map(|of| Arc::new(Converted::new(&definition, index, since, store, of)));
+            Arc::new(one((&definition, index, version), terminating, (store, fields), since, converted))
+        })
         .collect()
 }
 
 fn one(
-    definition: &Arc<Definition>,
-    index: usize,
-    version: &Version,
+    (definition, index, version): (&Arc<Definition>, usize, &Version),
     terminating: bool,
-    store: &Arc<Store>,
-    fields: &[String],
+    (store, fields): (&Arc<Store>, &[String]),
     since: Revision,
+    converted: Option<Arc<Converted>>,
 ) -> Served {
     let rules = CustomRules::of(version, definition.namespaced);
     let gvk = GroupVersionKind::new(&definition.group, &version.name, &definition.kind);
@@ -94,8 +106,10 @@ fn one(
             terminating,
             since,
             ending: Ending::new(),
+            by_webhook: converted.is_some(),
         }),
         store: Some(store.clone()),
+        converted,
     }
 }
 
@@ -120,6 +134,13 @@ impl Custom {
     /// Whether `object` was stored before the CRD became what it is.
     fn is_older(&self, object: &Object) -> bool {
         object.revision() < self.since
+    }
+
+    /// Whether `object` is in this version because a webhook made it so, from what the CRD is now.
+    fn is_made(&self, object: &Object) -> bool {
+        self.by_webhook
+            && self.other_version(object).is_none()
+            && self.definition.storage_version().name != self.version().name
     }
 
     /// This version, where `object` is stored in another.
@@ -222,10 +243,16 @@ impl Kind for Custom {
         self.version().deprecation_warning.as_deref()
     }
 
-    /// What only the version that was written knows is not kept.
+    /// What only the version that was written knows is not kept. Where a webhook converts, the bytes are
+    /// those of this version yet.
     fn encode(&self, mut value: Value) -> Result<Bytes, Status> {
         let mut out = Vec::with_capacity(1024);
         let (stored, written) = (self.definition.storage_version(), self.version());
+        if self.by_webhook && stored.name != written.name {
+            value["apiVersion"] = Value::from(api_version(&self.definition.group, &written.name));
+            json::write_sorted(&value, &mut out);
+            return Ok(Bytes::from(out));
+        }
         value["apiVersion"] = Value::from(api_version(&self.definition.group, &stored.name));
         // It is stored as it is read.
         stored.default_status(&mut value, &Lease::of_one_tree())?;
@@ -242,7 +269,7 @@ impl Kind for Custom {
 
     /// Not what was stored under another schema than there is now, or in another version.
     fn is_as_stored(&self, object: &Object) -> bool {
-        !self.is_older(object) && self.other_version(object).is_none()
+        self.is_made(object) || !self.is_older(object) && self.other_version(object).is_none()
     }
 
     /// Decodes what is not as it would be stored and shown now: the hot path is what was written since the
@@ -278,9 +305,13 @@ impl Kind for Custom {
         Ok(version.schema.as_ref().map_or(FieldType::AnyObject, FieldType::of_schema))
     }
 
-    /// Versions differ by their name alone: what only a webhook can convert is served in one version.
+    /// Versions differ by their name alone. What only a webhook can convert is asked of it by whoever may
+    /// wait.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
         self.field_type(api_version)?;
+        if self.by_webhook {
+            return Err(ConvertError::Failed("only a webhook converts it".to_owned()));
+        }
         let mut converted = object.clone();
         converted["apiVersion"] = Value::from(api_version);
         Ok(converted)

@@ -7,6 +7,7 @@
 
 mod built_in;
 mod catalog;
+mod converted;
 pub mod counts;
 pub mod crd;
 mod custom;
@@ -18,6 +19,7 @@ pub mod instrumented;
 mod kind;
 pub mod limits;
 mod opener;
+mod request_context;
 mod retire;
 mod selectable;
 mod served;
@@ -28,10 +30,14 @@ mod versioned;
 
 pub use built_in::{BuiltIn, Conversions, normalize_as};
 pub use catalog::Catalog;
+pub use converted::{
+    Conversions as WantedConversions, Converted, Converting, Converts, View, WebhookConversion,
+};
 pub use custom::{Custom, served as custom_served};
 pub use ending::Ending;
 pub use kind::{Kind, Typed};
 pub use opener::{Opener, Shape};
+pub use request_context::{AuditAnnotations, RequestContext, Turn};
 pub use retire::retire;
 pub use selectable::SelectableField;
 pub use served::{Served, SubresourceInfo, compact};

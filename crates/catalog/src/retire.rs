@@ -8,12 +8,16 @@ use crate::ending::Ended;
 use crate::served::Served;
 
 /// Tells the watches of `before` that have to end that they do. A change of the schema alone ends none: what
-/// they send is what is stored.
+/// they send is what is stored, unless a webhook makes it.
 pub fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
     for old in before {
         let Some(ending) = old.kind.ending() else { continue };
         let successor = now.iter().find(|new| new.gvr == old.gvr && new.gvk == old.gvk);
         ending.raise(match successor.filter(|new| new.kind.ending().is_some()) {
+            // What converts may do so otherwise now, and what was converted is of before.
+            Some(_) if old.converted.as_ref().is_some_and(|converted| converted.has_view()) => {
+                Ended { all: true, ..Ended::default() }
+            }
             Some(new) => {
                 let gone = |label: &str| new.selectable.iter().all(|field| field.label != label);
                 let fields = old.selectable.iter().enumerate().filter(|(_, field)| gone(&field.label));

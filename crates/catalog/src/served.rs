@@ -16,6 +16,7 @@ use forebay_watchcache::{FieldSource, FieldTerm, Interest};
 use serde_json::Value;
 
 use crate::built_in::write_type_head;
+use crate::converted::Converted;
 use crate::crd;
 use crate::kind::{Kind, Typed};
 use crate::selectable::SelectableField;
@@ -38,6 +39,8 @@ pub struct Served {
     pub selectable: Vec<SelectableField>,
     /// The versions of one resource share it. `None` for what has no storage (bindings, componentstatuses).
     pub store: Option<Arc<Store>>,
+    /// How its objects come into this version, where only a webhook can say.
+    pub converted: Option<Arc<Converted>>,
 }
 
 /// A subresource as discovery lists it.

@@ -58,6 +58,7 @@ pub fn served(
         subresources: resource.subresources.iter().map(subresource).collect(),
         selectable: selectable(resource, conversions),
         store,
+        converted: None,
     })
 }
 

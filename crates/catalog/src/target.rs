@@ -9,6 +9,7 @@ use forebay_apimachinery::{Caller, Lease, Revision, Status};
 use forebay_object::Object;
 use serde_json::Value;
 
+use crate::request_context::RequestContext;
 use crate::served::Served;
 
 /// See the module's doc.
@@ -22,12 +23,22 @@ pub struct Target {
     pub caller: Option<Arc<Caller>>,
     /// What the request may hold: trees of what was sent, and what is made of them.
     pub lease: Lease,
+    /// What goes on beside it.
+    pub context: RequestContext,
 }
 
 impl Target {
     /// What the server itself asks for: an object, or without a name a collection.
     pub fn of_server(served: Arc<Served>, namespace: Option<String>, name: Option<String>) -> Target {
-        Target { served, namespace, name, subresource: None, caller: None, lease: Lease::of_server() }
+        Target {
+            served,
+            namespace,
+            name,
+            subresource: None,
+            caller: None,
+            lease: Lease::of_server(),
+            context: RequestContext::default(),
+        }
     }
 
     /// The namespace of the path; empty at cluster scope.

@@ -3,9 +3,8 @@
 //! In: a directory and the programs that `cargo xtask peers` built. Out: their processes, kube-apiserver
 //! last. Never: synced to disk; these tests kill processes, not machines.
 //!
-//! Admission plugins that ours does not have are off, so that both store the same. ServiceAccount would have
-//! to be off anyway: without kube-controller-manager no namespace has a default account, and no pod could be
-//! made.
+//! Of the admission plugins ServiceAccount is off: without kube-controller-manager no namespace has a default
+//! account, and no pod could be made.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -21,7 +20,7 @@ use crate::watchdog::Watchdog;
 
 const LISTENS_MAX: Duration = Duration::from_secs(120);
 
-/// The plugins of kube-apiserver's default set that ours does not have, or has off (see COMPAT.md).
+/// The plugins of kube-apiserver's default set that are off, there and in ours.
 const PLUGINS_OFF: [&str; 1] = ["ServiceAccount"];
 
 #[derive(Debug)]

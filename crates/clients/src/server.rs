@@ -290,9 +290,15 @@ impl Drop for ControlPlane {
 /// `FOREBAY_*` variables are the server's flags, so it gets no environment of ours but where programs are.
 fn forebay(binary: &Path, flags: &[String], port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
     let mut command = Command::new(binary);
-    // Without controllers, as kube-apiserver is: the sessions say the same to both.
+    // Without controllers, as kube-apiserver is: the sessions say the same to both. So nobody makes service
+    // accounts, and pods are to need none, there and here.
     let ours = ["serve", "--controllers=", "--data-dir", "data", "--secure-port", &port.to_string()];
-    command.args(ours).args(flags);
+    command.args(ours).arg("--disable-admission-plugins=ServiceAccount");
+    if !flags.iter().any(|flag| flag.starts_with("--authorization-mode")) {
+        // As kube-apiserver, which is told nothing of it either.
+        command.arg("--authorization-mode=AlwaysAllow");
+    }
+    command.args(flags);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     Process::start("forebay", &mut command, watchdog)
 }

@@ -6,8 +6,8 @@
 //!
 //! Beside that, [`sequences`]: writes of one object by several managers, drawn from a seed, and who owns
 //! which field after each; [`rules`]: definitions of operators with the rules in them, and objects that pass
-//! and that fail; [`history`]: what many clients of one server were told, recorded, and judged by
-//! what a server promises.
+//! and that fail; [`hooks`]: configurations of webhooks, and what is written under them; [`history`]: what
+//! many clients of one server were told, recorded, and judged by what a server promises.
 
 pub mod allowed;
 pub mod cases;
@@ -15,6 +15,7 @@ pub mod contract;
 pub mod diff;
 pub mod edit;
 pub mod history;
+pub mod hooks;
 pub mod mutate;
 pub mod normal;
 pub mod pair;

@@ -3,7 +3,10 @@
 //!
 //! In: a plugin, a seed. Out: a [`PluginCase`], the same each time. Never: a look at a server.
 
+mod small;
+
 use forebay_rt::Random;
+use http::Method;
 use serde_json::{Map, Value, json};
 
 /// Whose cases they are.
@@ -12,7 +15,28 @@ pub enum PluginUnderTest {
     LimitRanger,
     ResourceQuota,
     PodSecurity,
+    DefaultTolerationSeconds,
+    TaintNodesByCondition,
+    Priority,
+    RuntimeClass,
+    StorageObjectInUseProtection,
+    PersistentVolumeClaimResize,
+    NamespaceLifecycle,
 }
+
+/// All of them.
+pub const PLUGINS: [PluginUnderTest; 10] = [
+    PluginUnderTest::LimitRanger,
+    PluginUnderTest::ResourceQuota,
+    PluginUnderTest::PodSecurity,
+    PluginUnderTest::DefaultTolerationSeconds,
+    PluginUnderTest::TaintNodesByCondition,
+    PluginUnderTest::Priority,
+    PluginUnderTest::RuntimeClass,
+    PluginUnderTest::StorageObjectInUseProtection,
+    PluginUnderTest::PersistentVolumeClaimResize,
+    PluginUnderTest::NamespaceLifecycle,
+];
 
 /// One namespace and what is done in it.
 #[derive(Clone, Debug)]
@@ -25,6 +49,19 @@ pub struct PluginCase {
     pub objects: Vec<(&'static str, Value)>,
     /// The labels that the namespace is given afterwards.
     pub then: Option<Value>,
+    /// What is asked after all that, one after the other.
+    pub steps: Vec<PluginStep>,
+}
+
+/// One request. A PATCH is a merge patch.
+#[derive(Clone, Debug)]
+pub struct PluginStep {
+    pub method: Method,
+    /// With its query.
+    pub path: String,
+    pub body: Value,
+    /// It is asked again until it is answered so, and not compared: a server hears of something later.
+    pub until: Option<u16>,
 }
 
 /// What the last quota of a namespace lets none in of: who is refused one has been heard of all before it.
@@ -43,6 +80,13 @@ pub fn draw(plugin: PluginUnderTest, seed: u64) -> PluginCase {
         PluginUnderTest::LimitRanger => draw.limits(name),
         PluginUnderTest::ResourceQuota => draw.quota(name),
         PluginUnderTest::PodSecurity => draw.security(name),
+        PluginUnderTest::DefaultTolerationSeconds => draw.tolerations_of_pods(name),
+        PluginUnderTest::TaintNodesByCondition => draw.taints_of_nodes(name),
+        PluginUnderTest::Priority => draw.priorities(name),
+        PluginUnderTest::RuntimeClass => draw.runtime_classes(name),
+        PluginUnderTest::StorageObjectInUseProtection => draw.in_use(name),
+        PluginUnderTest::PersistentVolumeClaimResize => draw.resizes(name),
+        PluginUnderTest::NamespaceLifecycle => draw.lifecycle(name),
     }
 }
 
@@ -67,7 +111,7 @@ impl Draw {
         let mut objects: Vec<(&str, Value)> = (0..3).map(|at| (PODS, self.pod(at))).collect();
         objects.push((CLAIMS, self.claim(3)));
         let rule = Some(("/api/v1/namespaces/{}/limitranges", range));
-        PluginCase { name, labels: json!({}), rule, objects, then: None }
+        PluginCase { name, labels: json!({}), rule, objects, then: None, steps: Vec::new() }
     }
 
     fn limit(&self) -> Value {
@@ -206,7 +250,7 @@ impl Draw {
             deployment(json!({"containers": [{"name": "c", "image": "i"}]})),
         ));
         let rule = Some(("/api/v1/namespaces/{}/resourcequotas", object("v1", "ResourceQuota", spec)));
-        PluginCase { name, labels: json!({}), rule, objects, then: None }
+        PluginCase { name, labels: json!({}), rule, objects, then: None, steps: Vec::new() }
     }
 
     fn service(&self, at: usize) -> Value {
@@ -224,7 +268,7 @@ impl Draw {
         let mut objects: Vec<(&str, Value)> = objects.collect();
         objects.push(("/apis/apps/v1/namespaces/{}/deployments", deployment(self.risky())));
         let then = self.percent(70).then(|| self.labels());
-        PluginCase { name, labels: self.labels(), rule: None, objects, then }
+        PluginCase { name, labels: self.labels(), rule: None, objects, then, steps: Vec::new() }
     }
 
     fn labels(&self) -> Value {

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use forebay_clients::needs;
 use forebay_conformance::normal::{Chosen, normal};
-use forebay_conformance::plugins::{PluginCase, PluginUnderTest, SENTINEL, draw};
+use forebay_conformance::pair::Request;
+use forebay_conformance::plugins::{PLUGINS, PluginCase, PluginStep, SENTINEL, draw};
 use forebay_conformance::{Answer, Pair, Peer};
 use futures_util::StreamExt;
 use http::Method;
@@ -33,8 +34,7 @@ async fn plugins_say_and_make_the_same() {
     let pair = Pair::start().await.expect("both servers");
     let mut failure = String::new();
     let mut different = 0;
-    for plugin in [PluginUnderTest::LimitRanger, PluginUnderTest::ResourceQuota, PluginUnderTest::PodSecurity]
-    {
+    for plugin in PLUGINS {
         let cases = futures_util::stream::iter((from..from + count).map(|seed| draw(plugin, seed)));
         let pair = &pair;
         let mut found = cases.map(|case| async move { compare(pair, &case).await }).buffer_unordered(AT_ONCE);
@@ -103,7 +103,7 @@ fn sort_causes(body: &mut Value) {
 
 async fn compare(pair: &Pair, case: &PluginCase) -> Compared {
     let mut compared = Compared::default();
-    let PluginCase { name, labels, rule, objects, then } = case;
+    let PluginCase { name, labels, rule, objects, then, steps } = case;
     let namespace = json!({"metadata": {"name": name, "labels": labels}});
     let made = both(pair, Method::POST, "/api/v1/namespaces", Some(&namespace)).await;
     let is_made = made.0.code == 201;
@@ -138,7 +138,33 @@ async fn compare(pair: &Pair, case: &PluginCase) -> Compared {
         let (ours, theirs) = both(pair, Method::PUT, &path, Some(&namespace)).await;
         compared.take(&format!("{name}: then {labels}"), ours, theirs);
     }
+    for one in steps {
+        let (ours, theirs) = (stepped(&pair.ours, one).await, stepped(&pair.theirs, one).await);
+        if one.until.is_none() {
+            compared.take(&format!("{name}: {} {} {}", one.method, one.path, one.body), ours, theirs);
+        }
+    }
     compared
+}
+
+/// The answer to a step, once it is the one that is waited for.
+async fn stepped(peer: &Peer, step: &PluginStep) -> Answer {
+    let mut request = Request::new(step.method.clone(), step.path.clone());
+    if step.method == Method::PATCH {
+        request.content_type = "application/merge-patch+json";
+    }
+    if !step.body.is_null() {
+        request.body = step.body.to_string().into_bytes();
+    }
+    for _ in 0..ASKED_MAX {
+        let answer = peer.ask(&request, "application/json").await.expect("an answer");
+        if step.until.is_none_or(|code| code == answer.code) {
+            let text = || Value::String(String::from_utf8_lossy(&answer.body).into_owned());
+            let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| text());
+            return Answer { code: answer.code, warnings: answer.warnings, body };
+        }
+    }
+    panic!("{step:?}: nobody hears of it");
 }
 
 async fn both(pair: &Pair, method: Method, path: &str, body: Option<&Value>) -> (Answer, Answer) {

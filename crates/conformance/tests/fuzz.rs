@@ -76,6 +76,7 @@ impl World {
             subresource: None,
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         }
     }
 

@@ -74,7 +74,7 @@ impl Contender {
             Contender::Forebay(forebay) => {
                 args.insert(0, "serve".into());
                 args.push(format!("--data-dir={}", dir.join("data").display()));
-                args.extend_from_slice(&forebay.flags);
+                args.extend(forebay.flags());
                 (forebay.program.clone(), args)
             }
             Contender::Kubernetes(kubernetes) => {

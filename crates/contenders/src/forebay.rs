@@ -1,7 +1,8 @@
 //! Starts `forebay serve`, on its own store or on an etcd that is started for it.
 //!
-//! In: the binaries and a directory. Out: a ready [`Instance`]. Never: a flag beyond the directory, the port
-//! and etcd's place, unless a scenario is about flags; an etcd with other flags than the rival's.
+//! In: the binaries and a directory. Out: a ready [`Instance`]. Never: a flag beyond the directory, the port,
+//! etcd's place and the rival's authorization, unless a scenario is about flags; an etcd with other flags
+//! than the rival's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ impl Forebay {
         let mut args = args(&data.to_string_lossy(), &port.to_string());
         let etcd_port = etcd.as_ref().map(|etcd| etcd.port);
         args.extend(etcd_port.map(|port| etcd_flag(&port.to_string())));
-        args.extend_from_slice(&self.flags);
+        args.extend(self.flags());
         let command = &mut Command::new(&self.program);
         let mut process =
             Process::start("forebay", command.args(args).current_dir(dir), &dir.join("forebay.log"))?;
@@ -73,8 +74,17 @@ impl Forebay {
         Ok(Instance { name: self.name(), processes, target, ready, etcd_port })
     }
 
+    /// The flags that it has beyond its places: those of the scenario, and who may do what, as the rival's
+    /// default is with which it is compared.
+    pub fn flags(&self) -> Vec<String> {
+        let is_told = self.flags.iter().any(|flag| flag.starts_with("--authorization-mode"));
+        let everybody = (!is_told).then(|| "--authorization-mode=AlwaysAllow".to_owned());
+        everybody.into_iter().chain(self.flags.iter().cloned()).collect()
+    }
+
     pub fn commands(&self) -> Vec<String> {
         let mut ours = args("$DIR/data", "$PORT");
+        ours.extend(self.flags());
         let Some(etcd) = &self.etcd else { return vec![shown(&self.program, &ours)] };
         ours.push(etcd_flag("$PORT1"));
         vec![shown(etcd, &kubernetes::etcd_args("$DIR", "$PORT1", "$PORT2")), shown(&self.program, &ours)]

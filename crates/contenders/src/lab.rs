@@ -25,6 +25,8 @@ pub struct Lab {
     pub listers: usize,
     /// Times that each of them LISTs in each of the two ways.
     pub rounds: usize,
+    /// Updates a second beside which the scenario storm LISTs a second time; 0 for no such time.
+    pub storm_writes: u32,
     /// Watchers at once in the scenarios fanout and idle.
     pub watchers: usize,
     /// The same in the scenarios crowd and lanes.

@@ -4,7 +4,10 @@
 //! registry's verbs until shutdown. What they keep can be had again from the store, so that a restart loses
 //! nothing. Never: reach into a cache, speak HTTP, keep a copy of every object.
 
+mod bootstrap_tokens;
+mod cluster_roles;
 mod each;
+mod finished_jobs;
 mod flow_control;
 mod gc;
 mod informers;
@@ -20,6 +23,7 @@ mod root_ca;
 mod run;
 mod selection;
 mod service_accounts;
+mod services;
 
 use std::sync::Arc;
 
@@ -83,6 +87,34 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
             Controller::PolicyStatus => {
                 let checker = policy_status::PolicyStatus::new(registry.clone());
                 tasks.spawn(controller.name(), run::run(checker, registry, random));
+            }
+            Controller::RoleAggregation => {
+                let roles = cluster_roles::RoleAggregation(registry.clone());
+                tasks.spawn(controller.name(), run::run(roles, registry, random));
+            }
+            Controller::FinishedJobs => {
+                let jobs = finished_jobs::FinishedJobs(registry.clone());
+                tasks.spawn(controller.name(), run::run(jobs, registry, random));
+            }
+            Controller::Endpoints => {
+                let endpoints = services::EndpointsController::new(registry.clone());
+                tasks.spawn(controller.name(), run::run(endpoints, registry, random));
+            }
+            Controller::EndpointSlice => {
+                let slices = services::SliceController::new(registry.clone());
+                tasks.spawn(controller.name(), run::run(slices, registry, random));
+            }
+            Controller::EndpointSliceMirroring => {
+                let mirror = services::MirrorController::new(registry.clone());
+                tasks.spawn(controller.name(), run::run(mirror, registry, random));
+            }
+            Controller::TokenSigner => {
+                let signer = bootstrap_tokens::TokenSigner(registry.clone());
+                tasks.spawn(controller.name(), run::run(signer, registry, random));
+            }
+            Controller::TokenCleaner => {
+                let cleaner = bootstrap_tokens::TokenCleaner(registry.clone());
+                tasks.spawn(controller.name(), run::run(cleaner, registry, random));
             }
         }
     }

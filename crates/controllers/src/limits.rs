@@ -56,3 +56,26 @@ pub const QUOTA_COUNTED_MAX: usize = 256;
 
 /// How long claims and volumes may change before it is looked whether they were the last to use a class.
 pub const CLASS_USE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long roles may change before those that take in others are looked at, once for a storm of them.
+pub const ROLES_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long pods may change before it is looked where their services lead: a rollout is written in steps.
+pub const ENDPOINTS_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long EndpointSlices may be changed by others before they are put right, as upstream does.
+pub const SLICES_PAUSE: Duration = Duration::from_secs(1);
+
+/// Objects of a namespace that are looked at before others have their turn.
+pub const PODS_LOOKED_AT_MAX: usize = 256;
+
+/// Ports of all pods of a service, those that are the same counted once: 2^18 x 200 B = 52 MB. Beyond, its
+/// endpoints stay as they are, and the log says so.
+pub const ENDPOINT_PORTS_MAX: usize = 1 << 18;
+
+/// Addresses in all subsets of Endpoints, before they are cut to what is written. Beyond, they stay as they
+/// are, and the log says so.
+pub const ENDPOINT_ADDRESSES_MAX: usize = 1 << 18;
+
+/// The longest that a job or a token waits before it is looked at again whether its time has come.
+pub const EXPIRY_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);

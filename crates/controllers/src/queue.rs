@@ -19,6 +19,8 @@ pub enum Verdict {
     Retry(String),
     /// To be looked at again, later each time: others have something to do first.
     Wait,
+    /// Done until then.
+    Until(Instant),
 }
 
 /// Keys to work on.
@@ -44,6 +46,8 @@ enum Place {
     Busy,
     /// Added while it was worked on.
     BusyAgain,
+    /// The same, for later.
+    BusyUntil(Instant),
 }
 
 impl<K: Clone + Eq + Hash + Ord> Queue<K> {
@@ -63,16 +67,20 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                 self.due.remove(&(at, key.clone()));
                 self.ready.push_back(key);
             }
-            Some(place @ Place::Busy) => *place = Place::BusyAgain,
+            Some(place @ (Place::Busy | Place::BusyUntil(_))) => *place = Place::BusyAgain,
             Some(Place::Ready | Place::BusyAgain) => {}
         }
     }
 
     /// There is work for `key` at `at`, unless there is some before.
     pub fn add_at(&mut self, key: K, at: Instant) {
-        if !self.entries.contains_key(&key) {
-            self.entries.insert(key.clone(), Entry { place: Place::Due(at), rounds: 0 });
-            self.due.insert((at, key));
+        match self.entries.get_mut(&key).map(|entry| &mut entry.place) {
+            None => {
+                self.entries.insert(key.clone(), Entry { place: Place::Due(at), rounds: 0 });
+                self.due.insert((at, key));
+            }
+            Some(place @ Place::Busy) => *place = Place::BusyUntil(at),
+            Some(_) => {}
         }
     }
 
@@ -96,13 +104,24 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// Takes back a key that [`Queue::next`] gave out.
     pub fn finish(&mut self, key: K, verdict: &Verdict, now: Instant, random: &Random) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        let again = entry.place == Place::BusyAgain;
-        let bounds = match verdict {
-            Verdict::Done if again => {
+        let again = entry.place != Place::Busy;
+        let bounds = match (verdict, entry.place) {
+            (Verdict::Done | Verdict::Until(_), Place::BusyAgain) => {
                 (entry.place, entry.rounds) = (Place::Ready, 0);
                 return self.ready.push_back(key);
             }
-            Verdict::Done => {
+            (Verdict::Done, Place::BusyUntil(at)) => {
+                *entry = Entry { place: Place::Due(at), rounds: 0 };
+                self.due.insert((at, key));
+                return;
+            }
+            (Verdict::Until(at), place) => {
+                let at = if let Place::BusyUntil(other) = place { other.min(*at) } else { *at };
+                *entry = Entry { place: Place::Due(at), rounds: 0 };
+                self.due.insert((at, key));
+                return;
+            }
+            (Verdict::Done, _) => {
                 self.entries.remove(&key);
                 if self.entries.is_empty() {
                     // A storm is over.
@@ -111,8 +130,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                 }
                 return;
             }
-            Verdict::Retry(_) => limits::BACKOFF,
-            Verdict::Wait => limits::CONTENT_WAIT,
+            (Verdict::Retry(_), _) => limits::BACKOFF,
+            (Verdict::Wait, _) => limits::CONTENT_WAIT,
         };
         // What happened to it meanwhile does not make a failing key run in circles: it waits all the same.
         let rounds = if again { entry.rounds.min(1) } else { entry.rounds };
@@ -198,6 +217,26 @@ mod tests {
         queue.add_at("a", now + Duration::from_secs(5));
         assert_eq!(queue.next(now), None);
         queue.add("a");
+        assert_eq!((queue.next(now), queue.next_due()), (Some("a"), None));
+    }
+
+    #[test]
+    fn what_is_added_for_later_while_it_is_worked_on_comes_then() {
+        let (mut queue, now, random) = world();
+        let (soon, later) = (now + Duration::from_secs(5), now + Duration::from_secs(50));
+        queue.add("a");
+        assert_eq!(queue.next(now), Some("a"));
+        queue.add_at("a", soon);
+        queue.finish("a", &Verdict::Done, now, &random);
+        assert_eq!((queue.next(now), queue.next_due(), queue.next(soon)), (None, Some(soon), Some("a")));
+        queue.add_at("a", soon);
+        queue.finish("a", &Verdict::Until(later), now, &random);
+        assert_eq!((queue.next_due(), queue.next(soon)), (Some(soon), Some("a")));
+        queue.finish("a", &Verdict::Until(later), now, &random);
+        assert_eq!((queue.next(soon), queue.next_due(), queue.next(later)), (None, Some(later), Some("a")));
+        queue.add_at("a", later);
+        queue.add("a");
+        queue.finish("a", &Verdict::Until(later), now, &random);
         assert_eq!((queue.next(now), queue.next_due()), (Some("a"), None));
     }
 }

@@ -5,6 +5,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use forebay_object::Object;
 use forebay_registry::{Informer, Notice, Registry};
 use forebay_rt::{Instant, Random};
 
@@ -23,6 +24,18 @@ pub trait Named: Send + 'static {
     /// Puts the names into the queue that a notice of the `source`th informer is about.
     fn observe(&self, source: usize, notice: &Notice, now: Instant, queue: &mut Queue<String>);
 
+    /// The same, with the object as it was told of last: for who looks at what has changed.
+    fn observe_change(
+        &self,
+        source: usize,
+        notice: &Notice,
+        _previous: Option<&Object>,
+        now: Instant,
+        queue: &mut Queue<String>,
+    ) {
+        self.observe(source, notice, now, queue);
+    }
+
     /// Does what there is to do for `name`, from what is there now.
     fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static;
 }
@@ -39,8 +52,8 @@ pub async fn run<C: Named>(controller: C, registry: Registry, random: Arc<Random
     loop {
         for (source, informer) in informers.iter_mut().enumerate() {
             for _ in 0..limits::NOTICES_MAX {
-                let Some(notice) = informer.try_next() else { break };
-                controller.observe(source, &notice, clock.now(), &mut queue);
+                let Some((notice, previous)) = informer.try_next_change() else { break };
+                controller.observe_change(source, &notice, previous.as_deref(), clock.now(), &mut queue);
             }
         }
         while under_way.len() < limits::WORK_MAX {

@@ -12,6 +12,13 @@ pub enum Controller {
     ClaimProtection,
     VolumeProtection,
     ClassProtection,
+    RoleAggregation,
+    FinishedJobs,
+    Endpoints,
+    EndpointSlice,
+    EndpointSliceMirroring,
+    TokenSigner,
+    TokenCleaner,
 }
 
 /// Which controllers are wanted. None by default.
@@ -26,7 +33,7 @@ pub struct UnknownController {
 }
 
 impl Controller {
-    pub const ALL: [Controller; 9] = [
+    pub const ALL: [Controller; 16] = [
         Controller::Namespace,
         Controller::GarbageCollector,
         Controller::ServiceAccount,
@@ -36,6 +43,13 @@ impl Controller {
         Controller::ClaimProtection,
         Controller::VolumeProtection,
         Controller::ClassProtection,
+        Controller::RoleAggregation,
+        Controller::FinishedJobs,
+        Controller::Endpoints,
+        Controller::EndpointSlice,
+        Controller::EndpointSliceMirroring,
+        Controller::TokenSigner,
+        Controller::TokenCleaner,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -49,13 +63,26 @@ impl Controller {
             Controller::ClaimProtection => "persistentvolumeclaim-protection-controller",
             Controller::VolumeProtection => "persistentvolume-protection-controller",
             Controller::ClassProtection => "volumeattributesclass-protection-controller",
+            Controller::RoleAggregation => "clusterrole-aggregation-controller",
+            Controller::FinishedJobs => "ttl-after-finished-controller",
+            Controller::Endpoints => "endpoints-controller",
+            Controller::EndpointSlice => "endpointslice-controller",
+            Controller::EndpointSliceMirroring => "endpointslice-mirroring-controller",
+            Controller::TokenSigner => "bootstrap-signer-controller",
+            Controller::TokenCleaner => "token-cleaner-controller",
         }
+    }
+
+    /// Whether `*` names it, too. As in kube-controller-manager, those of bootstrap tokens have to be asked
+    /// for.
+    const fn is_on_by_default(self) -> bool {
+        !matches!(self, Controller::TokenSigner | Controller::TokenCleaner)
     }
 }
 
 impl Selection {
-    /// Reads `foo` (this one), `-foo` (not this one) and `*` (every one that is not named). What is named
-    /// first counts; no names at all are no controllers.
+    /// Reads `foo` (this one), `-foo` (not this one) and `*` (every one that is not named and is on by
+    /// default). What is named first counts; no names at all are no controllers.
     ///
     /// # Errors
     /// A name that there is not.
@@ -70,7 +97,7 @@ impl Selection {
             let own = names.iter().find(|name| bare(name) == controller.name());
             match own {
                 Some(name) => !name.starts_with('-'),
-                None => names.contains(&"*"),
+                None => controller.is_on_by_default() && names.contains(&"*"),
             }
         };
         Ok(Selection(Controller::ALL.into_iter().filter(wanted).collect()))
@@ -104,55 +131,37 @@ mod tests {
 
     #[test]
     fn names_are_read_as_kube_controller_manager_reads_them() {
+        let all = [
+            "namespace",
+            "garbage",
+            "serviceaccount",
+            "root",
+            "validatingadmissionpolicy",
+            "resourcequota",
+            "persistentvolumeclaim",
+            "persistentvolume",
+            "volumeattributesclass",
+            "clusterrole",
+            "ttl",
+            "endpoints",
+            "endpointslice",
+            "endpointslice",
+        ];
+        let but = |name: &str| all.into_iter().filter(|known| *known != name).collect::<Vec<_>>();
         for (names, want) in [
-            (
-                "*",
-                &[
-                    "namespace",
-                    "garbage",
-                    "serviceaccount",
-                    "root",
-                    "validatingadmissionpolicy",
-                    "resourcequota",
-                    "persistentvolumeclaim",
-                    "persistentvolume",
-                    "volumeattributesclass",
-                ][..],
-            ),
-            ("", &[]),
-            ("-*", &[]),
-            (
-                "*,-garbage-collector-controller",
-                &[
-                    "namespace",
-                    "serviceaccount",
-                    "root",
-                    "validatingadmissionpolicy",
-                    "resourcequota",
-                    "persistentvolumeclaim",
-                    "persistentvolume",
-                    "volumeattributesclass",
-                ],
-            ),
-            (
-                "-namespace-controller,*",
-                &[
-                    "garbage",
-                    "serviceaccount",
-                    "root",
-                    "validatingadmissionpolicy",
-                    "resourcequota",
-                    "persistentvolumeclaim",
-                    "persistentvolume",
-                    "volumeattributesclass",
-                ],
-            ),
-            ("namespace-controller", &["namespace"]),
-            ("-namespace-controller", &[]),
-            ("namespace-controller,-namespace-controller", &["namespace"]),
-            (" namespace-controller , serviceaccount-controller", &["namespace", "serviceaccount"]),
+            ("*", all.to_vec()),
+            ("", vec![]),
+            ("-*", vec![]),
+            ("*,-garbage-collector-controller", but("garbage")),
+            ("-namespace-controller,*", but("namespace")),
+            ("namespace-controller", vec!["namespace"]),
+            ("-namespace-controller", vec![]),
+            ("namespace-controller,-namespace-controller", vec!["namespace"]),
+            (" namespace-controller , serviceaccount-controller", vec!["namespace", "serviceaccount"]),
+            ("*,token-cleaner-controller", [&all[..], &["token"]].concat()),
+            ("bootstrap-signer-controller", vec!["bootstrap"]),
         ] {
-            assert_eq!(selected(names).as_deref(), Ok(want), "{names}");
+            assert_eq!(selected(names), Ok(want), "{names}");
         }
     }
 
@@ -160,6 +169,6 @@ mod tests {
     fn an_unknown_name_is_refused_and_the_known_ones_are_told() {
         let error = selected("*,-deployment-controller").expect_err("unknown");
         assert!(error.starts_with("\"deployment-controller\" is not a controller"), "{error}");
-        assert!(error.ends_with("volumeattributesclass-protection-controller"), "{error}");
+        assert!(error.ends_with("token-cleaner-controller"), "{error}");
     }
 }

@@ -33,7 +33,7 @@ pub struct Definition {
     pub categories: Vec<Arc<str>>,
     pub namespaced: bool,
     pub versions: Vec<Version>,
-    /// Objects convert between versions by a webhook, which is not served: then only the storage version is.
+    /// Only a webhook can convert objects between versions.
     pub webhook_conversion: bool,
 }
 

@@ -96,7 +96,8 @@ fn namespace(metadata: &Value, namespaced: Namespaced, path: &Path<'_>) -> Vec<F
     }
 }
 
-fn labels(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
+/// Returns all violations of the labels in `metadata`.
+pub fn labels(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in entries(metadata, "labels") {
         for wrong in names::label_key(key) {
@@ -109,7 +110,8 @@ fn labels(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn annotations(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
+/// Returns all violations of the annotations in `metadata`.
+pub fn annotations(metadata: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut bytes = 0;
     for (key, value) in entries(metadata, "annotations") {

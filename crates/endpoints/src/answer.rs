@@ -7,6 +7,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
+use forebay_room::Held;
 use forebay_transport::{ResponseChannel, RunOn, StalledReaders};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -18,7 +19,6 @@ use crate::offload;
 use crate::pretty;
 use crate::protobuf;
 use crate::response::ResponseBody;
-use crate::room::Held;
 use crate::rooms::Rooms;
 use crate::status::Failure;
 

@@ -61,6 +61,10 @@ mod tests {
 
     use super::*;
 
+    fn modes() -> (Authorization, Authorization, Authorization) {
+        (Authorization::always_allow(), Authorization::always_deny(), Authorization::rbac(Arc::default()))
+    }
+
     #[tokio::test]
     async fn who_may_update_is_asked_for_create_as_well_in_kube_apiservers_words() {
         let info = RequestInfo {
@@ -78,11 +82,12 @@ mod tests {
             Asker::Known(Arc::new(Caller { name: "bob".into(), groups, ..Caller::default() }))
         };
         let said = r#"leases.coordination.k8s.io "l" is forbidden: User "bob" cannot create resource "leases" in API group "coordination.k8s.io" in the namespace "n""#;
+        let (allow, deny, rbac) = modes();
         for (mode, group, refused) in [
-            (Authorization::SystemMastersOnly, "dev", Some(said.to_string())),
-            (Authorization::AlwaysDeny, "dev", Some(format!("{said}: Everything is forbidden."))),
-            (Authorization::AlwaysAllow, "dev", None),
-            (Authorization::SystemMastersOnly, MASTERS, None),
+            (&rbac, "dev", Some(said.to_string())),
+            (&deny, "dev", Some(format!("{said}: Everything is forbidden."))),
+            (&allow, "dev", None),
+            (&rbac, MASTERS, None),
         ] {
             let access = Access::new(mode, Anonymous::HealthAndVersion);
             let told = access.check(&asker(group), &Verb::Create, info.about()).await.err();
@@ -111,12 +116,13 @@ mod tests {
         let denied = format!("{verb}Everything is forbidden.");
         let subresource = "secrets \"s\" is forbidden: ignoreStoreReadErrorWithClusterBreakingPotential delete option is not \
                            allowed on a subresource or non-resource request";
+        let (allow, deny, rbac) = modes();
         for (mode, group, about, said) in [
-            (Authorization::SystemMastersOnly, "dev", "", Some(verb)),
-            (Authorization::AlwaysDeny, "dev", "", Some(denied.as_str())),
-            (Authorization::AlwaysAllow, "dev", "", None),
-            (Authorization::SystemMastersOnly, MASTERS, "", None),
-            (Authorization::SystemMastersOnly, MASTERS, "status", Some(subresource)),
+            (&rbac, "dev", "", Some(verb)),
+            (&deny, "dev", "", Some(denied.as_str())),
+            (&allow, "dev", "", None),
+            (&rbac, MASTERS, "", None),
+            (&rbac, MASTERS, "status", Some(subresource)),
         ] {
             let access = Access::new(mode, Anonymous::HealthAndVersion);
             let done = may_delete_unread(&access, &user(group), &info(about)).await;

@@ -12,6 +12,7 @@ use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
 use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::{Exhausted, Lease, Status, unrecognized};
+use forebay_room::{Held, Room};
 use forebay_schema::builtin::{protobuf, table};
 use forebay_transport::RunOn;
 use http::{HeaderMap, header};
@@ -22,7 +23,6 @@ use serde_json::Value;
 use crate::cost;
 use crate::limits::{BODY_BYTES_MAX, BODY_SMALL_BYTES, BODY_STEP_BYTES, DRAINED_BYTES_MAX};
 use crate::offload;
-use crate::room::{Held, Room};
 use crate::rooms::Rooms;
 use crate::status::Failure;
 

@@ -9,7 +9,7 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
 pub use forebay_auth::config::{
-    Anonymous, Authorization, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
+    Anonymous, Authorization, AuthorizationMode, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
 };
 pub use forebay_auth::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
 pub use forebay_transport::Http2;
@@ -84,9 +84,20 @@ pub struct Tls {
     pub key: String,
     /// PEM; without it no client certificate is asked for.
     pub client_ca: Option<String>,
+    /// Proxies in front of this server that are believed whom a request is from.
+    pub front_proxies: Option<FrontProxyTrust>,
     pub provider: CryptoProvider,
     pub versions: &'static [&'static SupportedProtocolVersion],
     pub http2: Http2,
+}
+
+/// By whom, and as what, such proxies are known.
+#[derive(Clone)]
+pub struct FrontProxyTrust {
+    /// PEM.
+    pub authorities: String,
+    /// What their certificates are called; any, if there is none.
+    pub names: Vec<String>,
 }
 
 /// Without the key.

@@ -1,6 +1,6 @@
 //! What requests take while they are answered, in bytes: estimates from above, made before anything is.
 //!
-//! In: a request's shape, or a body. Out: bytes to ask a [`crate::room::Room`] for. Never: exact.
+//! In: a request's shape, or a body. Out: bytes to ask a [`forebay_room::Room`] for. Never: exact.
 
 use forebay_apimachinery::accept::{ContentType, Media};
 use forebay_apimachinery::json::weight;

@@ -60,6 +60,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         return Err(if is_known { Failure::no_such_method() } else { Failure::no_such_resource() });
     }
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let extensions = handler.aggregation.extensions.now();
     match parts.as_slice() {
         [""] => {
             let checks = handler.documents.checks.paths();
@@ -69,7 +70,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
                 .chain([flows::PATH])
                 .chain(handler.flow_control.iter().flat_map(|_| flow_control::DUMPS));
             let others = others.chain(openid.into_iter().flatten());
-            let json = discovery::root_paths(&catalog, others);
+            let json = discovery::root_paths(&catalog, &extensions, others);
             Ok(answer::sized(status::OK, "application/json", json.into(), head.takes_gzip()))
         }
         ["version"] => {
@@ -83,6 +84,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
                 (&handler.inflight, handler.flow_control.as_ref(), handler.neighbourhood.as_deref()),
                 (&handler.memory, &handler.rooms, &handler.stalled_readers),
                 (&handler.event_blocks, &handler.shared_lists),
+                &handler.aggregation.availability,
             );
             Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
@@ -97,7 +99,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             Some(media) => with_etag(
                 head,
                 media,
-                aggregated::group_discovery_list(&catalog, aggregated::GroupsPart::Core),
+                aggregated::group_discovery_list(&catalog, &extensions, aggregated::GroupsPart::Core),
             ),
             None => typed(head, legacy::core_versions(&catalog, &handler.documents.address)),
         },
@@ -105,14 +107,14 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             Some(media) => with_etag(
                 head,
                 media,
-                aggregated::group_discovery_list(&catalog, aggregated::GroupsPart::Named),
+                aggregated::group_discovery_list(&catalog, &extensions, aggregated::GroupsPart::Named),
             ),
-            None => json(head, legacy::group_list(&catalog)),
+            None => json(head, legacy::group_list(&catalog, &extensions)),
         },
         ["openapi", "v2" | "v3", ..] => {
             let readers = ((&handler.stalled_readers, &head.channel), &handler.rooms);
-            openapi::answer(&handler.documents.openapi, &catalog, path, &head.headers, &head.query, readers)
-                .await
+            let documents = (&handler.documents.openapi, &catalog, &extensions[..]);
+            openapi::answer(documents, path, &head.headers, &head.query, readers).await
         }
         [".well-known", "openid-configuration"] => public_document(
             head,
@@ -125,7 +127,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             handler.accounts.openid().map(|own| own.keys).as_ref(),
         ),
         ["api", version] => typed(head, found(legacy::resource_list(&catalog, "", version))?),
-        ["apis", group] => json(head, found(legacy::group(&catalog, group))?),
+        ["apis", group] => json(head, found(legacy::group(&catalog, &extensions, group))?),
         ["apis", group, version] => {
             let document = found(legacy::resource_list(&catalog, group, version))?;
             let is_builtin = builtin::table().resources().iter().any(|built| built.group == *group);

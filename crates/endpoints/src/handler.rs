@@ -13,19 +13,21 @@ use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Peer};
-use forebay_catalog::Target;
+use forebay_catalog::{RequestContext, Target, Turn};
 use forebay_flow::Configuration;
 use forebay_object::Object;
 use forebay_reads::Weight;
+use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::aggregation::Aggregation;
 use crate::arrivals::Arrivals;
 use crate::authz;
 use crate::body_in::{self, Received};
@@ -41,7 +43,6 @@ use crate::metrics::Metrics;
 use crate::negotiate::Form;
 use crate::neighbourhood::Neighbourhood;
 use crate::request_info::RequestInfo;
-use crate::room::Held;
 use crate::rooms::Rooms;
 use crate::shared_lists::SharedLists;
 use crate::status::Failure;
@@ -66,6 +67,8 @@ pub struct Handler {
     pub metrics: Arc<Metrics>,
     pub usages: Usages,
     pub drain: Drain,
+    /// What other servers answer.
+    pub aggregation: Aggregation,
     /// Where there may be other servers.
     pub neighbourhood: Option<Arc<Neighbourhood>>,
     pub documents: Documents,
@@ -93,6 +96,7 @@ pub struct Head {
     pub channel: ResponseChannel,
     /// Raised when its connection is told to go.
     pub going: Shutdown,
+    pub audit_id: HeaderValue,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -111,6 +115,12 @@ impl Head {
     pub fn came_to(&self, cpu: Duration) {
         self.flow.ticket().iter().for_each(|ticket| ticket.came_to(cpu));
         self.usage.iter().for_each(|usage| usage.came_to(cpu));
+    }
+
+    /// What goes on beside it, once it has its turn.
+    pub fn context(&self) -> RequestContext {
+        let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
+        RequestContext { audit: None, turn }
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {

@@ -60,8 +60,11 @@ impl Identity {
     /// # Errors
     /// [`TlsError`].
     pub(crate) fn new(config: &ApiServerConfig, address: String) -> Result<Identity, TlsError> {
-        let (serving, authority) = Serving::new(&config.tls)?;
+        let (serving, authority, proxies) = Serving::new(&config.tls)?;
         let known = Arc::new(Known::new(config, address, authority));
+        if let Some(proxies) = proxies {
+            known.credentials.believe_proxies(proxies);
+        }
         Ok(Identity { serving: Arc::new(serving), known })
     }
 

@@ -88,7 +88,7 @@ mod tests {
     }
 
     async fn checked(wanted: Wanted, groups: &[&str]) -> Result<Asker, Failure> {
-        let access = Access::new(Authorization::SystemMastersOnly, Anonymous::HealthAndVersion);
+        let access = Access::new(&Authorization::rbac(Arc::default()), Anonymous::HealthAndVersion);
         Ok(wanted.checked(&access, &asker(groups)).await?)
     }
 

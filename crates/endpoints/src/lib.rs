@@ -4,6 +4,7 @@
 //! through [`request`] (who, may they, is there room), then to [`resource`] (the API's verbs) or to
 //! [`documents`] (what describes the server). Never: decides what a write means.
 
+mod aggregation;
 mod answer;
 mod arrivals;
 mod authn;
@@ -37,12 +38,12 @@ mod offload;
 mod openapi;
 mod pretty;
 mod protobuf;
+mod proxied;
 mod request;
 mod request_info;
 mod resource;
 mod response;
 mod reviews;
-mod room;
 mod rooms;
 mod server;
 mod service;
@@ -60,6 +61,7 @@ mod websocket;
 mod yaml_list;
 mod zipped;
 
+pub use aggregation::Aggregation;
 pub use forebay_transport::TlsError;
 pub use identity::Identity;
 pub use in_process::InProcess;

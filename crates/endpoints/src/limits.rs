@@ -43,23 +43,6 @@ pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 /// The least that a class has while the process is near its memory limit: small writes go on.
 pub const WRITES_ROOM_BYTES_MIN: usize = 4 << 20;
 
-/// A request that takes no more goes on when nothing else of its class does, however little room there is:
-/// near the limit things go one at a time.
-pub const ROOM_ONE_BYTES: usize = 4 << 20;
-
-/// How long a request waits for room; then it is answered 429. As kube-apiserver's queues: a fraction of its
-/// timeout.
-pub const ROOM_WAIT: Duration = Duration::from_secs(30);
-
-/// How long a body that is half read waits for room: others that are half read wait as well.
-pub const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
-
-/// Requests that wait for room of one class, in all and of one user, and as many of all who hold something
-/// already: about 300 B for the place of each, and under 8 KiB for the request that waits. Beyond it they are
-/// answered 429.
-pub const ROOM_WAITING_MAX: usize = 4_096;
-pub const ROOM_WAITING_PER_USER_MAX: usize = 2_048;
-
 /// Who is told that there is no room is asked to come again after 1 to so many seconds, in turn.
 pub const ROOM_RETRY_SECONDS_MAX: u32 = 8;
 
@@ -197,8 +180,7 @@ pub const CONNECTIONS_MIN: usize = 256;
 const _: () = assert!(2 * CLIENT_CHAIN_BYTES_MAX as u64 <= CONNECTION_BYTES);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(forebay_yaml::limits::JSON_BYTES_MAX >= 2 * BODY_BYTES_MAX);
-const _: () =
-    assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES && ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);
+const _: () = assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES);
 const _: () = assert!(EVENT_BLOCKS_PASSED_BYTES_MAX <= EVENT_BLOCKS_BYTES_MAX);
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 // What is compressed whole is compressed apart.

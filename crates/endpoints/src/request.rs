@@ -10,11 +10,13 @@ use std::time::Duration;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
-use forebay_auth::Asker;
+use forebay_auth::{Asker, Peer};
 use forebay_catalog::Served;
+use forebay_proxy::ProxyRoute;
+use forebay_room::Held;
 use forebay_rt::Random;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -27,12 +29,20 @@ use crate::handler::{Handler, Head, OnConnection};
 use crate::impersonate;
 use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
 use crate::metrics::{Record, RequestLabels};
+use crate::proxied;
 use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::{self, ResponseBody};
-use crate::room::Held;
 use crate::status::{self, Failure};
 use crate::websocket;
+
+/// Who answers a request.
+enum To {
+    /// This server, if there is such a resource.
+    Served(Option<Arc<Served>>),
+    /// Another one, that is sent the request's target as it came.
+    Another(Arc<ProxyRoute>, Uri),
+}
 
 impl Handler {
     /// Answers `request`.
@@ -61,7 +71,8 @@ impl Handler {
                 (answered, (None, None, None, record))
             }
             Ok(info) => {
-                let served = self.served(&info);
+                let route = proxied::route(self, &info);
+                let served = if route.is_none() { self.served(&info) } else { None };
                 let labels = RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
                 let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
                 let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
@@ -77,6 +88,7 @@ impl Handler {
                     usage: None,
                     channel: channel.clone(),
                     going: connection.going().clone(),
+                    audit_id: audit_id.clone(),
                     seat: Mutex::default(),
                 };
                 let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
@@ -84,7 +96,11 @@ impl Handler {
                     match self.admit(&mut head, (head_bytes, is_here), &labels, (known, connection)).await {
                         Err(failure) => Err(failure),
                         Ok(room) => {
-                            let mut answered = self.within_time(&head, served, body).await;
+                            let to = match route {
+                                Some(route) => To::Another(route, parts.uri),
+                                None => To::Served(served),
+                            };
+                            let mut answered = self.within_time(&head, to, body).await;
                             if let Ok(answer) = &mut answered {
                                 answer.body_mut().set_head_lease(room);
                             }
@@ -141,11 +157,14 @@ impl Handler {
         (known, connection): (&OnConnection, &Connection),
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
-        head.asker = self
-            .authenticator
-            .authenticate(&known.peer, authn::bearer_token(&head.headers))
-            .await
-            .map_err(|_unauthorized| Failure::unauthorized())?;
+        head.asker = match self.said_by_proxy(&known.peer, &mut head.headers)? {
+            Some(asker) => asker,
+            None => {
+                let token = authn::bearer_token(&head.headers);
+                let known = self.authenticator.authenticate(&known.peer, token).await;
+                known.map_err(|_unauthorized| Failure::unauthorized())?
+            }
+        };
         if matches!(head.asker, Asker::Known(_)) {
             connection.authenticated();
         }
@@ -172,20 +191,30 @@ impl Handler {
         Ok(room)
     }
 
-    async fn within_time(
-        &self,
-        head: &Head,
-        served: Option<Arc<Served>>,
-        body: Incoming,
-    ) -> Result<HttpResponse, Failure> {
+    /// Whom a proxy in front of this server says that it is from; nobody on connections that are not such a
+    /// proxy's.
+    fn said_by_proxy(&self, peer: &Peer, headers: &mut HeaderMap) -> Result<Option<Asker>, Failure> {
+        if !peer.is_front_proxy() {
+            return Ok(None);
+        }
+        let said = self.aggregation.remote_headers.caller(headers);
+        let said = said.map_err(|_no_text| Failure::unauthorized())?;
+        Ok(said.map(|caller| Asker::Known(Arc::new(caller))))
+    }
+
+    async fn within_time(&self, head: &Head, to: To, body: Incoming) -> Result<HttpResponse, Failure> {
         let work = async {
-            match (head.info.is_resource, served) {
+            match (head.info.is_resource, to) {
+                // Boxed, because others have none of it.
+                (_, To::Another(route, target)) => {
+                    Box::pin(proxied::answer(self, head, (&*route, &target), body)).await
+                }
                 (false, _) => {
                     self.begin(head, flow_control::document).await?;
                     documents::answer(self, head).await
                 }
-                (true, None) => Err(Failure::no_such_resource()),
-                (true, Some(served)) => resource::answer(self, head, served, body).await,
+                (true, To::Served(None)) => Err(Failure::no_such_resource()),
+                (true, To::Served(Some(served))) => resource::answer(self, head, served, body).await,
             }
         };
         if head.info.is_long_running() {
@@ -239,7 +268,7 @@ impl Handler {
 }
 
 /// kube-apiserver's words for a path under `/watch` that names nothing.
-fn no_request_info(uri: &http::Uri, error: &PathError) -> HttpResponse {
+fn no_request_info(uri: &Uri, error: &PathError) -> HttpResponse {
     let path = uri.path_and_query().map_or("", |target| target.as_str());
     let path = path.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let message = format!("Internal Server Error: {path:?}: failed to create RequestInfo: {error}\n");

@@ -13,8 +13,7 @@ use forebay_apimachinery::options::{
     UpdateOptions, manager_or_user_agent,
 };
 use forebay_apimachinery::{Lease, Status, Verb};
-use forebay_catalog::Served;
-use forebay_catalog::Target;
+use forebay_catalog::{RequestContext, Served, Target};
 use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
 use forebay_transport::websocket;
 use http::StatusCode;
@@ -34,6 +33,7 @@ use crate::list_answer;
 use crate::list_content::MadeFor;
 use crate::negotiate::{self, Answered, Form};
 use crate::offload;
+use crate::proxied;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::status::{self, Failure};
@@ -53,7 +53,7 @@ pub async fn answer(
 ) -> Result<HttpResponse, Failure> {
     let target = target(head, served)?;
     if target.is_connection() {
-        match handler.api.connect(&target).wait().await? {}
+        return Box::pin(proxied::connected(handler, head, &target, body)).await;
     }
     if target.served.is("", "componentstatuses") {
         return component_statuses::answer(handler, head, &target);
@@ -119,6 +119,7 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         subresource,
         caller: Some(head.asker.caller()),
         lease: Lease::of_server(),
+        context: RequestContext::default(),
     })
 }
 
@@ -193,14 +194,16 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let planned = handler.api.list(target, &options, shown)?;
     let weight = planned.weight();
     let rendering = flow_control::rendering(form, head.takes_gzip());
-    handler.begin(head, || flow_control::list(weight, rendering)).await?;
+    let cost = flow_control::list(weight, rendering);
+    handler.begin(head, || cost).await?;
     head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
-    let is_as_stored = rendering.making == Making::Stored;
-    let lease = handler.admit_read(head, weight, is_as_stored).await?;
-    let Begun { body, lease } = planned.run(lease).await?;
+    let lease = handler.admit_read(head, weight, rendering.making == Making::Stored).await?;
+    let waits = || head.flow.ticket().iter().for_each(|ticket| ticket.waits());
+    // Boxed, because other verbs have none of it.
+    let begun = Box::pin(planned.run_among_equals(lease, cost.price.cpu, waits));
+    let Begun { body, lease } = begun.await?;
     let warnings = body.warnings();
-    let readers = (&handler.stalled_readers, &head.channel);
-    let readers = (readers, &handler.shared_lists);
+    let readers = ((&handler.stalled_readers, &head.channel), &handler.shared_lists);
     let (mut response, made_for) =
         list_answer::list(body, (form, head.takes_gzip()), readers, weight).await?;
     if made_for == MadeFor::Another {
@@ -223,7 +226,7 @@ async fn watch(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRe
     handler.begin(head, || flow_control::watch(state, rendering, head.channel.is_connection())).await?;
     let is_as_stored = rendering.making == Making::Stored;
     let lease = handler.admit_read(head, planned.weight(), is_as_stored).await?;
-    let Begun { body, lease } = planned.run(lease, status::write).await?;
+    let Begun { body, lease } = Box::pin(planned.run(lease, status::write)).await?;
     head.usage.iter().for_each(|usage| usage.watches(state.is_some()));
     let ticket = head.flow.ticket();
     let starting = match state {
@@ -287,13 +290,13 @@ async fn create(
         Some(review) => {
             let api = handler.api.clone();
             let work = |target: Target| async move { api.review(&target, &object, &options).wait().await };
-            let incoming = on_lease(handler, target, leased, work).await?;
+            let incoming = on_lease(handler, head, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?
         }
         None => {
             let api = handler.api.clone();
             let work = |target: Target| async move { api.create(&target, &object, &options).wait().await };
-            on_lease(handler, target, leased, work).await?
+            on_lease(handler, head, target, leased, work).await?
         }
     };
     written(handler, head, target, form, answer).await
@@ -313,7 +316,7 @@ async fn update(
     let api = handler.api.clone();
     let work =
         |target: Target| async move { api.update(&target, &object, &options, may_create).wait().await };
-    let answer = on_lease(handler, target, leased, work).await?;
+    let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -325,6 +328,7 @@ async fn update(
 /// What `work` says, or that the request takes more than it may.
 async fn on_lease<T, F>(
     handler: &Handler,
+    head: &Head,
     target: &Target,
     leased: Leased,
     work: impl FnOnce(Target) -> F,
@@ -336,7 +340,7 @@ where
     let Leased { bytes: _, lease, work: bytes } = leased;
     // What YAML became, and a message, is charged already.
     let bytes = target.served.work(bytes.max(lease.used()));
-    let target = Target { lease: lease.clone(), ..target.clone() };
+    let target = Target { lease: lease.clone(), context: head.context(), ..target.clone() };
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places
     // already.
     let work = Box::pin(work(target));
@@ -385,7 +389,7 @@ async fn patch(
     let bytes = leased.bytes.clone();
     let api = handler.api.clone();
     let work = |target: Target| async move { api.patch(&target, kind, &bytes, &options).wait().await };
-    let answer = on_lease(handler, target, leased, work).await?;
+    let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -404,7 +408,7 @@ async fn apply(
     let may_create = Some(handler.may_create(head));
     let api = handler.api.clone();
     let work = |target: Target| async move { api.apply(&target, &config, &options, may_create).wait().await };
-    let answer = on_lease(handler, target, leased, work).await?;
+    let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
 
@@ -422,11 +426,13 @@ async fn delete(
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let cost = |body_bytes| flow_control::write(body_bytes, target.watchers());
-    let options = delete_options(handler, head, body, cost).await?;
+    let (options, lease) = delete_options(handler, head, body, cost).await?;
     if options.ignores_read_errors() {
         authz::may_delete_unread(&handler.access, &head.asker.caller(), &head.info).await?;
     }
-    let answered = handler.api.delete(target, &options).wait().await?;
+    let target = &Target { lease: lease.clone(), context: head.context(), ..target.clone() };
+    let answered = handler.api.delete(target, &options).wait().await;
+    let answered = answered.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))?;
     written(handler, head, target, form, answered).await
 }
 
@@ -444,11 +450,13 @@ async fn delete_collection(
     let weight = planned.as_ref().map_or(Weight::default(), |planned| planned.weight);
     let watchers = target.watchers();
     let cost = |body_bytes| flow_control::delete_collection(body_bytes, weight, watchers);
-    let options = delete_options(handler, head, body, cost).await?;
+    let (options, lease) = delete_options(handler, head, body, cost).await?;
     let planned = planned?;
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
-    let deleted = handler.api.delete_collection(target, planned, &options).wait().await?;
+    let target = &Target { lease: lease.clone(), context: head.context(), ..target.clone() };
+    let deleted = handler.api.delete_collection(target, planned, &options).wait().await;
+    let deleted = deleted.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))?;
     if let Some(ticket) = head.flow.ticket() {
         head.came_to(flow_control::deleted(ticket.foreseen(), weight, watchers, deleted.objects));
     }
@@ -456,7 +464,8 @@ async fn delete_collection(
     finish(handler, head, form, status::OK, &answered.warnings, status::shown_of(answered.outcome)).await
 }
 
-/// The options of a DELETE: its body's, or if there is none the query's.
+/// The options of a DELETE: its body's, or if there is none the query's. With the lease for what is made of
+/// the objects, and for what webhooks say of them.
 ///
 /// - `cost`: what the DELETE costs with a body of so many bytes.
 async fn delete_options(
@@ -464,11 +473,12 @@ async fn delete_options(
     head: &Head,
     body: Incoming,
     cost: impl FnOnce(usize) -> Cost,
-) -> Result<DeleteOptions, Failure> {
+) -> Result<(DeleteOptions, Lease), Failure> {
     let user = head.asker.name();
     let received = handler.receive(head, body, cost).await?;
     if received.bytes.is_empty() {
-        return Ok(DeleteOptions::from_query(&head.query)?);
+        let Leased { lease, .. } = received.leased(&handler.rooms, user, None, 0).await?;
+        return Ok((DeleteOptions::from_query(&head.query)?, lease));
     }
     // Options are a kind of their own: they have a protobuf form whatever is deleted.
     let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
@@ -478,7 +488,8 @@ async fn delete_options(
     let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
     let (options, on) = (options.map_err(blamed)?, lease.clone());
     let read = offload::done(offload::run_on(bytes.len()), move || read_delete_options(options, &on)).await?;
-    read.map_err(|status| blamed(status.into()))
+    let options = read.map_err(|status| blamed(status.into()))?;
+    Ok((options, lease))
 }
 
 fn read_delete_options(body: Body, lease: &Lease) -> Result<DeleteOptions, Status> {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled};
+use forebay_proxy::ProxiedBody;
+use forebay_room::Held;
+use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled, Tunnel};
 use forebay_usage::Usage;
 use http_body::{Body, Frame, SizeHint};
 
@@ -17,7 +19,6 @@ use crate::flow_control::Ticket;
 use crate::inflight::Seat;
 use crate::limits::{ANSWER_SMALL_BYTES, LIST_BYTES};
 use crate::metrics::Record;
-use crate::room::Held;
 use crate::source::Rest;
 use crate::status;
 use crate::watch_body::WatchStream;
@@ -25,7 +26,7 @@ use crate::watch_body::WatchStream;
 /// What `response` wants of its connection.
 pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
     match (&response.body().content, response.status()) {
-        (Content::Watch(_), status::UPGRADED) => Reply::Upgrade(response),
+        (Content::Watch(_) | Content::Tunnel(_), status::UPGRADED) => Reply::Upgrade(response),
         (Content::Watch(_), _) => Reply::Watch(response),
         (Content::List { sent_by, .. }, _) => {
             let sent_by = *sent_by;
@@ -34,7 +35,10 @@ pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
         (Content::Long { len, .. }, _) if *len > ANSWER_SMALL_BYTES => {
             Reply::Stream(response, SentBy::OwnTask)
         }
-        (Content::Long { .. } | Content::Whole(_) | Content::End, _) => Reply::Whole(response),
+        (Content::Proxied(_), _) => Reply::Stream(response, SentBy::OwnTask),
+        (Content::Long { .. } | Content::Whole(_) | Content::Tunnel(_) | Content::End, _) => {
+            Reply::Whole(response)
+        }
     }
 }
 
@@ -43,6 +47,9 @@ pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
 pub enum BodyError {
     #[error(transparent)]
     Stalled(#[from] Stalled),
+    /// The server that it comes from has broken off, or takes too long.
+    #[error("the answer of another server broke off: {0}")]
+    Proxied(String),
 }
 
 /// A piece of a list that is no longer is within what was asked for.
@@ -75,6 +82,10 @@ pub enum Content {
         sent_by: SentBy,
     },
     Watch(WatchStream),
+    /// Another server's, as it comes.
+    Proxied(ProxiedBody),
+    /// What an upgraded connection leads to, until it is taken.
+    Tunnel(Option<Box<dyn Tunnel>>),
     End,
 }
 
@@ -109,6 +120,18 @@ impl ResponseBody {
         let Some(ticket) = ticket else { return };
         let reader = match &self.content {
             Content::Whole(_) | Content::End => return ticket.answered(),
+            Content::Tunnel(_) => {
+                ticket.answered();
+                self.ticket = Some(ticket);
+                return;
+            }
+            Content::Proxied(proxied) => {
+                ticket.answered();
+                if proxied.is_watch() {
+                    ticket.begun();
+                }
+                proxied.reader()
+            }
             Content::Long { rest: pieces, .. } | Content::List { pieces, .. } => {
                 ticket.answered();
                 pieces.reader()
@@ -134,7 +157,7 @@ impl ResponseBody {
     fn taken(&self, bytes: usize) {
         match (&self.content, &self.ticket) {
             (Content::Long { .. }, Some(ticket)) => ticket.given_back(bytes),
-            (Content::List { .. }, Some(ticket)) => ticket.touch(),
+            (Content::List { .. } | Content::Proxied(_), Some(ticket)) => ticket.touch(),
             _ => {}
         }
     }
@@ -170,8 +193,8 @@ impl ResponseBody {
         match &self.content {
             Content::Whole(bytes) => Some(bytes.len()),
             Content::Long { len, .. } => Some(*len),
-            Content::End => Some(0),
-            Content::List { .. } | Content::Watch(_) => None,
+            Content::End | Content::Tunnel(_) => Some(0),
+            Content::List { .. } | Content::Watch(_) | Content::Proxied(_) => None,
         }
     }
 
@@ -226,8 +249,8 @@ impl Body for ResponseBody {
         match &self.content {
             Content::Whole(bytes) => bytes.is_empty(),
             Content::Long { len, .. } => *len == 0,
-            Content::End => true,
-            Content::List { .. } | Content::Watch(_) => false,
+            Content::End | Content::Tunnel(_) => true,
+            Content::List { .. } | Content::Watch(_) | Content::Proxied(_) => false,
         }
     }
 
@@ -259,7 +282,8 @@ impl ReplyBody for ResponseBody {
                 Poll::Ready(frames) => Ok(frames),
                 Poll::Pending => return Poll::Pending,
             },
-            Content::End => Ok(None),
+            Content::Proxied(proxied) => ready!(proxied.poll_next(cx)).map_err(BodyError::Proxied),
+            Content::End | Content::Tunnel(_) => Ok(None),
         };
         match next {
             // It has looked long enough for what matches.
@@ -308,6 +332,13 @@ impl ReplyBody for ResponseBody {
         match &mut self.content {
             Content::Watch(watch) => watch.poll_next(cx),
             _ => Poll::Ready(None),
+        }
+    }
+
+    fn take_tunnel(&mut self) -> Option<Box<dyn Tunnel>> {
+        match &mut self.content {
+            Content::Tunnel(far) => far.take(),
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::{Reason, Status};
+use forebay_room::{Held, Limit, Room, Totals};
 use forebay_rt::Clock;
 
 use crate::cost;
@@ -17,7 +18,6 @@ use crate::limits::{
     ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
 };
 use crate::negotiate::Form;
-use crate::room::{Held, Limit, Room, Totals};
 use crate::status::Failure;
 
 /// Every class of requests. Cheap to clone.
@@ -110,7 +110,7 @@ impl Rooms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::ROOM_ONE_BYTES;
+    use forebay_room::limits::ROOM_ONE_BYTES;
 
     #[tokio::test(start_paused = true)]
     async fn a_share_of_what_is_left_goes_to_each_and_small_writes_keep_some() {

@@ -19,6 +19,7 @@ use forebay_webhooks::WebhookMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::aggregation::Aggregation;
 use crate::arrivals::Arrivals;
 use crate::config::{self, ApiServerConfig};
 use crate::documents::Documents;
@@ -61,6 +62,7 @@ pub struct Backing {
     pub neighbours: Option<Neighbours>,
     /// What is counted of calls of webhooks.
     pub webhooks: Arc<WebhookMetrics>,
+    pub aggregation: Aggregation,
 }
 
 impl Backing {
@@ -70,7 +72,8 @@ impl Backing {
     pub fn new(answers: Arc<impl Api + Caches + 'static>, clock: Clock, random: Random) -> Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
         let (neighbours, webhooks) = (None, Arc::default());
-        Backing { api: answers.clone(), caches: answers, clock, random, flow_control, neighbours, webhooks }
+        let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
+        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation }
     }
 }
 
@@ -175,7 +178,7 @@ pub(crate) fn handler(
     backing: Backing,
     (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let Backing { api, clock, random, neighbours, .. } = backing;
+    let Backing { api, clock, random, neighbours, aggregation, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
     let usages = Usages::new(clock.clone(), random.next_u64());
@@ -189,7 +192,7 @@ pub(crate) fn handler(
             tokens::Stored(api.clone()),
         ),
         accounts,
-        access: Arc::new(Access::new(config.authorization, config.anonymous)),
+        access: Arc::new(Access::new(&config.authorization, config.anonymous)),
         inflight: inflight(config),
         flow_control: flow_control(config, &clock),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
@@ -211,6 +214,7 @@ pub(crate) fn handler(
         metrics,
         usages,
         drain,
+        aggregation,
         neighbourhood,
     }
 }

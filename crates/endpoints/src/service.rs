@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use forebay_room::limits::ROOM_ONE_BYTES;
 use forebay_transport::limits::STALL_WAIT;
 use forebay_transport::{Exchange, ReaderWait, Reply, Service};
 use http::{Request, Response, StatusCode};
@@ -14,7 +15,7 @@ use rustls::pki_types::CertificateDer;
 
 use crate::answer;
 use crate::handler::{Handler, OnConnection};
-use crate::limits::{ROOM_ONE_BYTES, STALL_WAIT_WHEN_FULL, STREAM_BYTES};
+use crate::limits::{STALL_WAIT_WHEN_FULL, STREAM_BYTES};
 use crate::response::ResponseBody;
 
 impl Service for Handler {

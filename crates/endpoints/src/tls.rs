@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use forebay_auth::FrontProxies;
 use forebay_auth::authority::{AuthorityError, ClientAuthority};
 use forebay_auth::old_certificate;
 use forebay_transport::ServerTls;
@@ -32,29 +33,43 @@ pub fn no_authority(error: AuthorityError) -> TlsError {
 
 /// What is shown to clients, and what they are asked for. It may change while the server runs: who comes then
 /// gets the new.
-pub struct Serving(Arc<ServerTls>);
+pub struct Serving {
+    tls: Arc<ServerTls>,
+    // Names of the authorities of proxies, which do not change.
+    proxies: Arc<[DistinguishedName]>,
+}
 
 impl Serving {
-    /// What is shown at first, and the judge of client certificates if there is one.
+    /// What is shown at first, and the judges of certificates of clients and of proxies, if there are any.
     ///
     /// # Errors
     /// [`TlsError`].
-    pub fn new(tls: &Tls) -> Result<(Serving, Option<ClientAuthority>), TlsError> {
+    pub fn new(tls: &Tls) -> Result<(Serving, Option<ClientAuthority>, Option<FrontProxies>), TlsError> {
         let algorithms = tls.provider.signature_verification_algorithms;
         let authority = tls.client_ca.as_deref();
         let authority = authority
             .map(|pem| ClientAuthority::from_pem(pem, algorithms))
             .transpose()
             .map_err(no_authority)?;
-        let clients = authority.as_ref().map(|authority| TakeAny::of(authority.hints(), algorithms));
+        let proxies = tls.front_proxies.as_ref().map(|trust| {
+            let authority =
+                ClientAuthority::from_pem(&trust.authorities, algorithms).map_err(no_authority)?;
+            Ok::<_, TlsError>(FrontProxies { authority, names: trust.names.clone() })
+        });
+        let proxies = proxies.transpose()?;
+        let of_proxies = proxies.as_ref().map_or_else(Arc::default, |of| of.authority.hints().clone());
+        let of_clients = authority.as_ref().map(|authority| authority.hints().clone());
+        let asks = of_clients.is_some() || proxies.is_some();
+        let hints = joined(&of_clients.unwrap_or_default(), &of_proxies);
+        let clients = asks.then(|| TakeAny::of(&hints, algorithms));
         let shown = (tls.cert_chain.as_str(), tls.key.as_str());
         let served = ServerTls::new(tls.provider.clone(), tls.versions, tls.http2, shown, clients)?;
-        Ok((Serving(Arc::new(served)), authority))
+        Ok((Serving { tls: Arc::new(served), proxies: of_proxies }, authority, proxies))
     }
 
     /// For connections.
     pub fn tls(&self) -> &Arc<ServerTls> {
-        &self.0
+        &self.tls
     }
 
     /// Shows another certificate, with its chain and key in PEM, from now on.
@@ -62,7 +77,7 @@ impl Serving {
     /// # Errors
     /// [`TlsError`]; what was shown is shown still.
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
-        self.0.show(cert_chain, key)
+        self.tls.show(cert_chain, key)
     }
 
     /// Tells clients that certificates of these authorities are asked for, from now on.
@@ -70,12 +85,23 @@ impl Serving {
     /// # Errors
     /// [`TlsError`]; they are told what they were.
     pub fn ask_for(&self, hints: &Arc<[DistinguishedName]>) -> Result<(), TlsError> {
-        self.0.ask_for(TakeAny::of(hints, self.algorithms()))
+        self.tls.ask_for(TakeAny::of(&joined(hints, &self.proxies), self.algorithms()))
     }
 
     /// The algorithms of signatures that are believed.
     pub fn algorithms(&self) -> WebPkiSupportedAlgorithms {
-        self.0.algorithms()
+        self.tls.algorithms()
+    }
+}
+
+/// One after the other.
+fn joined(
+    clients: &Arc<[DistinguishedName]>,
+    proxies: &Arc<[DistinguishedName]>,
+) -> Arc<[DistinguishedName]> {
+    match proxies.is_empty() {
+        true => clients.clone(),
+        false => clients.iter().chain(proxies.iter()).cloned().collect(),
     }
 }
 
@@ -198,6 +224,7 @@ mod tests {
             cert_chain: shown.0.clone(),
             key: shown.1.clone(),
             client_ca: Some(client_ca.to_string()),
+            front_proxies: None,
             provider: ring::default_provider(),
             versions: rustls::ALL_VERSIONS,
             http2: Http2::Enabled,

@@ -15,12 +15,12 @@ use forebay_apimachinery::Attributes;
 
 use crate::config::CATCH_ALL;
 use crate::configuration::Configuration;
-use crate::door::{Door, Latency};
+use crate::door::{Comeback, Door, Latency};
 use crate::fair::Waiter;
 use crate::histogram::Timed;
 use crate::level::{Entry, Level, Turn};
 use crate::limit::{Access, LimitBounds, Limiter};
-use crate::limits::{ADJUST_APART, ADJUST_EVERY, WAITING_MAX};
+use crate::limits::{ADJUST_APART, ADJUST_EVERY, QUEUED_RESUMES_MAX, WAITING_MAX};
 use crate::matching::{Flow, Schemas};
 use crate::price::{Moment, Seat, SeatTime, nanos};
 use crate::rejection::{RejectReason, Rejection};
@@ -34,6 +34,8 @@ pub struct Setup {
     pub bounds: LimitBounds,
     /// For watches that are open.
     pub watch_bytes: u64,
+    /// That do the work: in a second no more is done than so many seconds of CPU time.
+    pub cores: u64,
     pub start: Opening,
 }
 
@@ -50,16 +52,25 @@ pub enum FlowInput {
     /// These are the objects now, all of them.
     Configured(Configuration),
     Arrived(Box<Arrival>),
-    /// The work on a watch is at its reader's pace from now on, while it sends its initial state.
+    /// The work on a watch is at its reader's pace from now on, while it sends its initial state; or a
+    /// request waits for others, and nobody works on it. It has taken so much CPU time by now, or will have.
     Begun {
         id: u64,
         cpu: Duration,
     },
-    /// The work on it is done, with so much CPU time; a watch has sent its initial state. What it holds is
-    /// its reader's to take.
+    /// The work on it is done, with so much CPU time in all; a watch has sent its initial state. What it
+    /// holds is its reader's to take.
     Answered {
         id: u64,
         cpu: Duration,
+    },
+    /// It waits for somebody else: nobody works on it until [`FlowInput::Resumed`].
+    Paused {
+        id: u64,
+    },
+    /// What it waited for is there: [`FlowEffect::Run`] follows, now or later.
+    Resumed {
+        id: u64,
     },
     /// Its reader has taken so many bytes.
     GivenBack {
@@ -111,6 +122,7 @@ pub struct Dispatcher {
     pub(crate) total: u64,
     pub(crate) fair_fraction: f64,
     pub(crate) watches: Watches,
+    cores: u64,
     pub(crate) door: Option<Door>,
     pub(crate) read_write: ReadWrite,
     pub(crate) adjusted: Moment,
@@ -147,6 +159,7 @@ impl Dispatcher {
             seat: Seat { bytes: 1 },
             fair_fraction: 0.0,
             watches: Watches::new(setup.watch_bytes),
+            cores: setup.cores.max(1),
             door: (setup.start == Opening::ByDoor).then(|| Door::new(now)),
             read_write: ReadWrite { counts: [[0; 2]; 2], uses: [[uses(), uses()], [uses(), uses()]] },
             adjusted: now,
@@ -199,6 +212,8 @@ impl Dispatcher {
             FlowInput::Arrived(arrival) => self.arrive(*arrival, now, &mut effects),
             FlowInput::Begun { id, cpu } => self.begun(id, cpu, now, &mut effects),
             FlowInput::Answered { id, cpu } => self.answered(id, cpu, now, &mut effects),
+            FlowInput::Paused { id } => self.paused(id, now, &mut effects),
+            FlowInput::Resumed { id } => self.resumed(id, now, &mut effects),
             FlowInput::GivenBack { id, bytes } => self.given_back(id, bytes, now, &mut effects),
             FlowInput::Left { id } => self.left(id, now, &mut effects),
             FlowInput::Memory { left } => self.memory(left, now, &mut effects),
@@ -296,7 +311,8 @@ impl Dispatcher {
         let level = self.levels.get_mut(&arrival.flow.level).expect("its level is there");
         let waiter = Waiter { id, work: seat.work(arrival.price) };
         let seats = request.seats;
-        let entry = level.enter(arrival.flow.hash, waiter, arrival.price.bytes, now);
+        let longest = (arrival.comeback == Some(Comeback::Resume)).then_some(QUEUED_RESUMES_MAX);
+        let entry = level.enter((arrival.flow.hash, longest), waiter, arrival.price.bytes, now);
         let tally = level.tally.of(&arrival.flow.schema);
         tally.seats.observe(seats as f64);
         match entry {
@@ -334,6 +350,7 @@ impl Dispatcher {
                     request.state = State::Parked(place);
                     level.tally.of(&request.arrival.flow.schema).no_room += 1;
                 }
+                Turn::GoesOn(id) => self.go_on(name, id, now, effects),
                 Turn::Nobody => break,
             }
         }
@@ -383,11 +400,14 @@ impl Dispatcher {
             queue: turn.map(|(queue, _)| queue),
             paid: turn.map_or_else(|| seat.work(arrival.price), |(_, work)| work),
             taken: 0,
+            cpu: 0,
             work: Work::Going,
             left: arrival.price.bytes,
             counted,
             last: now,
             seats,
+            away: Duration::ZERO,
+            since: now,
         });
         level.note(seat, now);
         effects.push(FlowEffect::Run { id });
@@ -471,7 +491,7 @@ impl Dispatcher {
             price,
             work: self.seat.work(price),
             reason,
-            retry_after: level.slots.allot(now),
+            retry_after: level.slots.allot(now, price.cpu, self.cores),
         };
         FlowEffect::Reject { id, rejection: Box::new(rejection) }
     }

@@ -76,9 +76,9 @@ impl Holding {
         held.saturating_add(self.counted(bytes).saturating_mul(2))
     }
 
-    /// Whether that flow may hold so many more.
+    /// Whether that flow may hold so many more. What holds nothing waits for no bytes.
     pub(crate) fn fits(&self, flow: u64, bytes: u64) -> bool {
-        self.need(flow, bytes) <= self.pool.saturating_sub(self.held)
+        bytes == 0 || self.need(flow, bytes) <= self.pool.saturating_sub(self.held)
     }
 
     /// What that flow holds.

@@ -3,6 +3,8 @@
 //! In: requests that arrive, run, and give back. Out: who runs next. Never: other levels (`dispatcher.rs`),
 //! or time that passes.
 
+use std::collections::BTreeSet;
+
 use crate::config::{LimitResponse, PriorityLevel};
 use crate::demand::{Demand, Integrator};
 use crate::fair::{FairQueues, Place, Waiter};
@@ -29,6 +31,8 @@ pub(crate) struct Level {
     pub(crate) waiting: u64,
     pub(crate) running: u64,
     pub(crate) working: u64,
+    /// Those that gave their seat up for some time, and want one again.
+    pub(crate) returning: BTreeSet<u64>,
     pub(crate) seats: u64,
     pub(crate) integrator: Integrator,
     pub(crate) demand: Demand,
@@ -51,6 +55,8 @@ pub(crate) enum Turn {
     Runs(Waiter, usize),
     /// Its flow has to give bytes back before.
     Parks(u64, Place),
+    /// This one goes on.
+    GoesOn(u64),
     Nobody,
 }
 
@@ -66,6 +72,7 @@ impl Level {
             waiting: 0,
             running: 0,
             working: 0,
+            returning: BTreeSet::new(),
             seats: 0,
             integrator: Integrator::default(),
             demand: Demand::default(),
@@ -104,7 +111,14 @@ impl Level {
 
     /// What it lent it wants back.
     pub(crate) fn wants_back(&self) -> bool {
-        !self.is_exempt() && self.current < self.bounds.nominal && self.working + self.waiting > self.current
+        !self.is_exempt()
+            && self.current < self.bounds.nominal
+            && self.working + self.wanting() > self.current
+    }
+
+    /// Those that would be worked on if there were seats.
+    fn wanting(&self) -> u64 {
+        self.waiting + self.returning.len() as u64
     }
 
     pub(crate) fn wish(&self) -> Wish {
@@ -117,11 +131,19 @@ impl Level {
     }
 
     /// A request arrives whose flow has that hash.
-    pub(crate) fn enter(&mut self, hash: u64, waiter: Waiter, bytes: u64, now: Moment) -> Entry {
+    ///
+    /// - `longest`: how long a queue may be for it, where that is not what is configured.
+    pub(crate) fn enter(
+        &mut self,
+        (hash, longest): (u64, Option<u64>),
+        waiter: Waiter,
+        bytes: u64,
+        now: Moment,
+    ) -> Entry {
         let LimitResponse::Queue { queue_length_max, .. } = self.config.response else {
             return self.enter_at_once(hash, bytes);
         };
-        let longest = queue_length_max as u64;
+        let longest = longest.unwrap_or(0).max(queue_length_max as u64);
         let parked = self.holding.parked(hash);
         if parked > 0 && parked >= longest {
             return Entry::Refused(self.bytes_held(hash));
@@ -156,6 +178,9 @@ impl Level {
         if self.working >= self.limit() {
             return Turn::Nobody;
         }
+        if let Some(id) = self.returning.pop_first() {
+            return Turn::GoesOn(id);
+        }
         let Some(queues) = &mut self.queues else { return Turn::Nobody };
         queues.pass(now);
         // Those had their turn before.
@@ -178,7 +203,7 @@ impl Level {
     /// Notes how much of it is used, after something has changed.
     pub(crate) fn note(&mut self, seat: Seat, now: Moment) {
         let used = self.working.max(seat.seats(self.holding.held()));
-        let demand = used + self.waiting;
+        let demand = used + self.wanting();
         self.integrator.set(demand, now);
         let limit = self.current.max(self.bounds.nominal);
         let waiting_most = match self.config.response {

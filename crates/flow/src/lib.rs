@@ -25,6 +25,7 @@ mod limit;
 pub mod limits;
 mod matching;
 mod metrics;
+mod pausing;
 mod price;
 mod reconfigure;
 mod rejection;

@@ -72,6 +72,11 @@ pub const BYTES_MIN: u64 = 8 << 20;
 /// Work that may be under way in a server that has just begun; it doubles while latency allows.
 pub const DOOR_WINDOW_MIN: u64 = 8;
 
+/// Resumed watches that wait in one queue, instead of its queueLengthLimit: each is done in some 20 us, so
+/// that these are a fifth of a second, and who is refused is told to come back no sooner than after a
+/// second. Other requests find such a queue full.
+pub const QUEUED_RESUMES_MAX: u64 = 1 << 13;
+
 /// Requests that wait at the door. Beyond it who comes is refused, with a slot.
 pub const DOOR_WAITING_MAX: usize = 1 << 15;
 

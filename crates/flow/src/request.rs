@@ -10,7 +10,7 @@ use crate::fair::Place;
 use crate::limit::Access;
 use crate::limits::WAIT_MAX;
 use crate::matching::Flow;
-use crate::price::{Moment, Price, SeatTime};
+use crate::price::{Moment, Price, SeatTime, nanos};
 
 /// A request that arrives.
 #[derive(Clone, Debug)]
@@ -69,8 +69,9 @@ pub(crate) struct Run {
     pub(crate) queue: Option<usize>,
     /// What its queue was charged.
     pub(crate) paid: SeatTime,
-    /// What it has taken so far.
+    /// What it has taken so far, and of that CPU time, in nanoseconds.
     pub(crate) taken: SeatTime,
+    pub(crate) cpu: u64,
     pub(crate) work: Work,
     /// Bytes that its reader has not taken, and as how many its level counts them.
     pub(crate) left: u64,
@@ -79,11 +80,27 @@ pub(crate) struct Run {
     pub(crate) last: Moment,
     /// As how many seats it counts.
     pub(crate) seats: u64,
+    /// How long it waited for somebody else, and since when it does.
+    pub(crate) away: Duration,
+    pub(crate) since: Moment,
+}
+
+impl Run {
+    /// It has taken so much CPU time by now.
+    pub(crate) fn came_to(&mut self, cpu: Duration) {
+        let more = nanos(cpu).saturating_sub(self.cpu);
+        self.cpu += more;
+        self.taken = self.taken.saturating_add(more);
+    }
 }
 
 /// How far the work on it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Going,
+    /// Somebody else is waited for.
+    Paused,
+    /// It waits for a seat to go on.
+    Returning,
     Done,
 }

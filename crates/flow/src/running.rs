@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::dispatcher::{Dispatcher, FlowEffect, Phase, level_of};
 use crate::door::Latency;
-use crate::price::{Moment, nanos};
+use crate::price::Moment;
 use crate::request::{Run, State, Work};
 
 /// How much longer than without load a request may take for more to be let in at the door.
@@ -45,15 +45,23 @@ impl Dispatcher {
     fn work_done(&mut self, id: u64, cpu: Duration, now: Moment) -> bool {
         let Some(request) = self.requests.get_mut(&id) else { return false };
         let State::Running(run) = &mut request.state else { return false };
+        run.came_to(cpu);
         if run.work == Work::Done {
             return false;
         }
-        run.work = Work::Done;
-        run.taken += nanos(cpu);
-        let took = now.saturating_sub(run.began);
+        let before = std::mem::replace(&mut run.work, Work::Done);
+        if before != Work::Going {
+            // It is answered for, though it did not go on: its time was up.
+            run.away += now.saturating_sub(run.since);
+        }
+        // What somebody else took says nothing of this server.
+        let took = now.saturating_sub(run.began).saturating_sub(run.away);
         let (price, access) = (request.arrival.price, request.arrival.access);
         let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
-        level.working -= 1;
+        match before {
+            Work::Going => level.working -= 1,
+            _ => drop(level.returning.remove(&id)),
+        }
         self.limiter.answered(access, price.cpu, took);
         true
     }
@@ -98,6 +106,7 @@ impl Dispatcher {
                     let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
                     level.working -= 1;
                 }
+                self.return_no_more(id);
                 self.end_run(id, now);
             }
             State::Watching => {}
@@ -140,7 +149,7 @@ impl Dispatcher {
     }
 
     /// One whom the door let in is done: another may come.
-    fn pass_door(&mut self, id: u64) {
+    pub(crate) fn pass_door(&mut self, id: u64) {
         let request = self.requests.get_mut(&id).expect("it runs");
         let by_door = std::mem::take(&mut request.by_door);
         let level = &self.levels[&request.arrival.flow.level];
@@ -151,7 +160,7 @@ impl Dispatcher {
     }
 
     /// As many seats as it holds now.
-    fn reseat(&mut self, id: u64) {
+    pub(crate) fn reseat(&mut self, id: u64) {
         let request = self.requests.get_mut(&id).expect("it runs");
         let State::Running(run) = &mut request.state else { return };
         let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
@@ -164,7 +173,7 @@ impl Dispatcher {
     }
 
     /// After a request has given something back: others of its level, and those at the door.
-    fn let_others(&mut self, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
+    pub(crate) fn let_others(&mut self, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
         let level = level_of(&self.requests, id);
         self.dispatch(&level, now, effects);
         self.open_door(now, effects);

@@ -1,14 +1,16 @@
 //! `--admission-control-config-file`: what admission plugins are told by files.
 //!
-//! In: a path. Out: who this server is to its webhooks. Never: a plugin that is not served; what is said to
-//! one counts, so that is an error.
+//! In: a path. Out: who this server is to its webhooks, what is said of pod security, and what may be used
+//! only within quotas. Never: a plugin that is not served; what is said to one counts, so that is an error.
 //!
-//! Source: apiserver v0.36.3 `pkg/admission/config.go`, `pkg/admission/plugin/webhook/config`.
+//! Source: apiserver v0.36.3 `pkg/admission/config.go`, `pkg/admission/plugin/webhook/config`;
+//! pod-security-admission v0.36.3 `admission/api`.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use forebay_registry::{LimitedResources, SecurityConfiguration};
 use forebay_webhook_client::{CredentialsOfPlugins, HostCredentials};
 use serde_json::Value;
 
@@ -17,27 +19,49 @@ use crate::error::Error;
 /// A kubeconfig with a thousand users and their certificates is 4 MB.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
+/// What the files say.
+#[derive(Debug, Default)]
+pub struct AdmissionFiles {
+    pub webhook_credentials: CredentialsOfPlugins,
+    pub security: SecurityConfiguration,
+    pub limited: LimitedResources,
+}
+
 /// # Errors
 /// A file that is not there, or is not what it should be.
-pub fn read(path: &Path) -> Result<CredentialsOfPlugins, Error> {
+pub fn read(path: &Path) -> Result<AdmissionFiles, Error> {
     let wrong = |reason: String| Error::AdmissionFile { path: path.to_owned(), reason };
     let configuration = tree(path)?;
     let version = configuration["apiVersion"].as_str().unwrap_or_default();
     if configuration["kind"] != "AdmissionConfiguration" || !is_of_admission(version) {
         return Err(wrong(format!("no AdmissionConfiguration: {version}, {}", configuration["kind"])));
     }
-    let mut all = CredentialsOfPlugins::default();
+    let mut all = AdmissionFiles::default();
     for plugin in configuration["plugins"].as_array().into_iter().flatten() {
+        let said = || match (plugin["path"].as_str().unwrap_or_default(), &plugin["configuration"]) {
+            ("", configuration) => Ok(configuration.clone()),
+            (file, _) => tree(&beside(path, Path::new(file))),
+        };
         let of = match plugin["name"].as_str().unwrap_or_default() {
-            "MutatingAdmissionWebhook" => &mut all.mutating,
-            "ValidatingAdmissionWebhook" => &mut all.validating,
+            "MutatingAdmissionWebhook" => &mut all.webhook_credentials.mutating,
+            "ValidatingAdmissionWebhook" => &mut all.webhook_credentials.validating,
+            "PodSecurity" => {
+                let said = said()?;
+                if !said.is_null() {
+                    all.security = SecurityConfiguration::of(&said).map_err(wrong)?;
+                }
+                continue;
+            }
+            "ResourceQuota" => {
+                let said = said()?;
+                if !said.is_null() {
+                    all.limited = LimitedResources::of(&said).map_err(wrong)?;
+                }
+                continue;
+            }
             name => return Err(wrong(format!("a configuration of plugin {name:?} is not served yet"))),
         };
-        let configuration = match (plugin["path"].as_str().unwrap_or_default(), &plugin["configuration"]) {
-            ("", configuration) => configuration.clone(),
-            (file, _) => tree(&beside(path, Path::new(file)))?,
-        };
-        if let Some(file) = kubeconfig(&configuration).map_err(wrong)? {
+        if let Some(file) = kubeconfig(&said()?).map_err(wrong)? {
             *of = credentials(&file)?;
         }
     }
@@ -102,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn read_all(files: &[(&str, &str)]) -> Result<CredentialsOfPlugins, String> {
+    fn read_all(files: &[(&str, &str)]) -> Result<AdmissionFiles, String> {
         let scratch = Scratch::new();
         for (name, text) in files {
             let text = text.replace("$DIR", &scratch.path().display().to_string());
@@ -129,7 +153,7 @@ mod tests {
         );
         let files =
             [("admission", &*admission(&plugins)), ("v", of), ("k", KUBECONFIG), ("token", "secret\n")];
-        let all = read_all(&files).expect("credentials");
+        let all = read_all(&files).expect("credentials").webhook_credentials;
         for known in [all.mutating, all.validating] {
             let shown = known.of("h", 443).and_then(|it| it.authorization.clone());
             assert_eq!(shown.as_deref(), Some("Bearer secret"));
@@ -137,11 +161,31 @@ mod tests {
     }
 
     #[test]
+    fn pod_security_has_defaults_and_exemptions_written_there_or_in_a_file() {
+        let of = "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, exemptions: {namespaces: [own]}}";
+        let file = [("admission", &*admission("- {name: PodSecurity, path: s}")), ("s", of)];
+        let there = admission(&format!("- {{name: PodSecurity, configuration: {of}}}"));
+        for files in [&file[..], &[("admission", &*there)]] {
+            let security = read_all(files).expect("a configuration").security;
+            assert!(security.exempts_namespace("own") && !security.exempts_namespace("other"));
+        }
+        let nothing =
+            read_all(&[("admission", &admission("- {name: PodSecurity}"))]).expect("nothing is said");
+        assert_eq!(nothing.security, SecurityConfiguration::default());
+    }
+
+    #[test]
     fn what_is_not_served_or_is_something_else_is_refused() {
         let refused = |text: &str| read_all(&[("admission", text)]).expect_err("refused");
         assert_eq!(
-            refused(&admission("- {name: PodSecurity}")),
-            "admission configuration $DIR/admission: a configuration of plugin \"PodSecurity\" is not served yet"
+            refused(&admission("- {name: EventRateLimit}")),
+            "admission configuration $DIR/admission: a configuration of plugin \"EventRateLimit\" is not served yet"
+        );
+        let security = "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: all}}";
+        assert!(
+            refused(&admission(&format!("- {{name: PodSecurity, configuration: {security}}}"))).ends_with(
+                "defaults.enforce: Invalid value: \"all\": must be one of privileged, baseline, restricted"
+            )
         );
         assert!(refused("kind: Other").contains("no AdmissionConfiguration"));
         let of = "{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: k}";

@@ -7,6 +7,7 @@ mod admission;
 mod authorization;
 mod cidr;
 mod decide;
+mod front_proxy;
 mod host;
 mod reader;
 mod tls_policy;
@@ -15,11 +16,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forebay_aggregator::ServiceRouting;
 use forebay_controllers::Selection;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
-use forebay_registry::{Admission, PortRange, ServiceAccountAdmission};
+use forebay_registry::{Admission, PortRange};
 
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
@@ -40,8 +42,10 @@ pub struct ServeConfig {
     pub serving: Serving,
     pub tls: Tls,
     pub authentication: Authentication,
-    pub authorization_mode: AuthorizationMode,
-    pub service_account_admission: ServiceAccountAdmission,
+    pub front_proxy: FrontProxy,
+    pub kubelets: Kubelets,
+    /// In the order in which they are asked.
+    pub authorization_modes: Vec<AuthorizationMode>,
     /// Which controllers run beside the API.
     pub controllers: Selection,
     pub limits: Limits,
@@ -110,6 +114,34 @@ pub struct Authentication {
     pub token_auth_file: Option<PathBuf>,
     pub anonymous: Anonymous,
     pub service_accounts: ServiceAccounts,
+}
+
+/// Proxies in front of this server, and it as one in front of others.
+#[derive(Debug, Clone)]
+pub struct FrontProxy {
+    /// Authorities of proxies that are believed whom a request is from; `None`: there are none.
+    pub client_ca_file: Option<PathBuf>,
+    /// What their certificates are called; any, if there is none.
+    pub allowed_names: Vec<String>,
+    pub username_headers: Vec<String>,
+    pub uid_headers: Vec<String>,
+    pub group_headers: Vec<String>,
+    pub extra_prefixes: Vec<String>,
+    /// What is shown to other servers instead of a made certificate.
+    pub client: Option<CertificateFiles>,
+    pub routing: ServiceRouting,
+}
+
+/// How kubelets are asked.
+#[derive(Debug, Clone)]
+pub struct Kubelets {
+    /// What is shown to them; `None`: they are not asked.
+    pub client: Option<CertificateFiles>,
+    pub authority: Option<PathBuf>,
+    /// The first that a node has is where it is reached.
+    pub address_types: Vec<String>,
+    /// Of kubelets whose node does not say.
+    pub port: u16,
 }
 
 /// What is answered without credentials.

@@ -8,8 +8,10 @@ use forebay_api::Authorizer;
 use forebay_auth::Authorizers;
 use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, ApiServerConfig, Authorization, FlowControl, Http2, Memory, ServiceAccounts, Tls,
+    Anonymous, ApiServerConfig, Authorization, AuthorizationMode, FlowControl, FrontProxyTrust, Http2,
+    Memory, ServiceAccounts, Tls,
 };
+use forebay_rbac::RightsInForce;
 
 use crate::config::{self, MemoryLimit};
 use crate::memory::{self, Limit};
@@ -31,7 +33,9 @@ fn memory(limit: MemoryLimit) -> Memory {
 }
 
 /// See the module's doc.
-pub(crate) fn config(prepared: &Prepared) -> ApiServerConfig {
+///
+/// - `rights`: what roles and bindings give, once they are followed.
+pub(crate) fn config(prepared: &Prepared, rights: &Arc<RightsInForce>) -> ApiServerConfig {
     let decided = &prepared.config;
     let (serving, limits) = (&decided.serving, &decided.limits);
     let accounts = &decided.authentication.service_accounts;
@@ -41,6 +45,10 @@ pub(crate) fn config(prepared: &Prepared) -> ApiServerConfig {
             cert_chain: prepared.serving.cert.clone(),
             key: prepared.serving.key.clone(),
             client_ca: Some(prepared.client_ca.clone()),
+            front_proxies: prepared.front_proxy.believed.clone().map(|authorities| FrontProxyTrust {
+                authorities,
+                names: decided.front_proxy.allowed_names.clone(),
+            }),
             provider: decided.tls.policy.provider(),
             versions: decided.tls.policy.versions(),
             http2: match serving.http2 {
@@ -62,7 +70,7 @@ pub(crate) fn config(prepared: &Prepared) -> ApiServerConfig {
             config::Anonymous::HealthAndVersion => Anonymous::HealthAndVersion,
             config::Anonymous::Nothing => Anonymous::Nothing,
         },
-        authorization: authorization(decided),
+        authorization: authorization(decided, rights),
         request_timeout: limits.request_timeout,
         flow_control: match limits.priority_and_fairness {
             true => FlowControl::PriorityAndFairness,
@@ -86,15 +94,27 @@ pub(crate) fn config(prepared: &Prepared) -> ApiServerConfig {
     }
 }
 
-fn authorization(decided: &config::ServeConfig) -> Authorization {
-    match decided.authorization_mode {
-        config::AuthorizationMode::AlwaysAllow => Authorization::AlwaysAllow,
-        config::AuthorizationMode::AlwaysDeny => Authorization::AlwaysDeny,
-        config::AuthorizationMode::Rbac => Authorization::SystemMastersOnly,
-    }
+fn authorization(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> Authorization {
+    let modes = decided.authorization_modes.iter().map(|mode| match mode {
+        config::AuthorizationMode::AlwaysAllow => AuthorizationMode::AlwaysAllow,
+        config::AuthorizationMode::AlwaysDeny => AuthorizationMode::AlwaysDeny,
+        config::AuthorizationMode::Rbac => AuthorizationMode::Rbac(rights.clone()),
+    });
+    Authorization(modes.collect())
 }
 
-/// Who is asked when a policy asks what somebody may: what requests are let in by.
-pub(crate) fn authorizer(decided: &config::ServeConfig) -> Arc<dyn Authorizer> {
-    Arc::new(Authorizers::of(authorization(decided)))
+/// Who is asked when a policy asks what somebody may, and when somebody gives rights: what requests are let
+/// in by.
+pub(crate) fn authorizer(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> Arc<dyn Authorizer> {
+    Arc::new(Authorizers::of(&authorization(decided, rights)))
+}
+
+/// `rights`, where somebody is judged by them.
+pub(crate) fn followed(
+    decided: &config::ServeConfig,
+    rights: &Arc<RightsInForce>,
+) -> Option<Arc<RightsInForce>> {
+    // Few: a mode is named once.
+    let is_asked = decided.authorization_modes.contains(&config::AuthorizationMode::Rbac);
+    is_asked.then(|| rights.clone())
 }

@@ -4,6 +4,7 @@
 //! ([`prepare`]), then a [`server`], which [`serve`] runs. No part goes back to an earlier one.
 
 pub mod admission_files;
+mod aggregation;
 pub mod auth_files;
 pub mod cli;
 mod completion;

@@ -18,10 +18,14 @@ use crate::kubeconfig::Kubeconfig;
 use crate::token_key_files;
 use forebay_migrate::data_dir;
 use forebay_pki::CertificateFiles;
+use forebay_pki::front_proxy::{self, FrontProxy};
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::private_files;
 use forebay_pki::{self as pki, KeyPairPem, Pki};
 use forebay_webhook_client::CredentialsOfPlugins;
+
+/// Where, in the directory of certificates, that of aggregated servers is.
+const FRONT_PROXY_DIR: &str = "front-proxy";
 
 /// All that is needed to serve, apart from the store.
 #[derive(Debug)]
@@ -37,11 +41,32 @@ pub struct Prepared {
     pub token_keys: TokenKeys,
     /// Who it is to webhooks.
     pub webhook_credentials: CredentialsOfPlugins,
+    pub front_proxy: FrontProxyFiles,
+    pub kubelets: Option<KubeletFiles>,
     pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
     pub(crate) authority: String,
     pub(crate) tls_server_name: Option<String>,
     pub(crate) made: Made,
+}
+
+/// What is known of proxies, and what is shown as one.
+#[derive(Debug, Clone)]
+pub struct FrontProxyFiles {
+    /// Authorities of proxies that are believed here, PEM.
+    pub believed: Option<String>,
+    /// The authority that signed what is shown to other servers, if it was made here; PEM.
+    pub made: Option<String>,
+    /// What is shown to them.
+    pub client: KeyPairPem,
+}
+
+/// What kubelets are spoken to with.
+#[derive(Debug, Clone)]
+pub struct KubeletFiles {
+    pub client: KeyPairPem,
+    /// Who vouches for them, PEM; `None`: nobody needs to.
+    pub authority: Option<String>,
 }
 
 /// Where what was made is.
@@ -63,8 +88,12 @@ impl Prepared {
         let given = Given::read(&config, now, warnings)?;
         warnings.extend(data_dir::prepare(&config.data_dir)?);
         let pki = pki::ensure(&config.tls.cert_dir, &config.tls.names, now, warnings)?;
+        let front_proxy = match given.proxy_client {
+            Some(_) => None,
+            None => Some(front_proxy::ensure(&config.tls.cert_dir.join(FRONT_PROXY_DIR), now, warnings)?),
+        };
         let made = Made::InFiles(config.tls.cert_dir.clone());
-        Self::with(config, given, pki, made)
+        Self::with(config, given, (pki, front_proxy), made)
     }
 
     /// The same for a server that keeps nothing: what the configuration names is read, and nothing is
@@ -75,23 +104,44 @@ impl Prepared {
     pub fn in_memory(config: ServeConfig, now: Timestamp, warnings: &mut Vec<String>) -> Result<Self, Error> {
         let given = Given::read(&config, now, warnings)?;
         let pki = pki::in_memory(&config.tls.names, now).map_err(Error::Serve)?;
+        let front_proxy = match given.proxy_client {
+            Some(_) => None,
+            None => Some(front_proxy::in_memory(now).map_err(Error::Serve)?),
+        };
         let made = Made::Kept(Box::new(pki.clone()));
-        Self::with(config, given, pki, made)
+        Self::with(config, given, (pki, front_proxy), made)
     }
 
-    fn with(config: ServeConfig, given: Given, pki: Pki, made: Made) -> Result<Self, Error> {
+    fn with(
+        mut config: ServeConfig,
+        given: Given,
+        (pki, front_proxy): (Pki, Option<FrontProxy>),
+        made: Made,
+    ) -> Result<Self, Error> {
+        let admission = config.admission.with_security(given.admission.security);
+        config.admission = admission.with_limited(given.admission.limited);
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
             Some(given) => (given.pair, given.authority),
             None => (pki.serving, pki.ca_cert.clone()),
         };
+        let own = front_proxy.map(|own| (own.ca_cert, own.client));
+        let (made_authority, made_client) = own.unzip();
+        let shown = given.proxy_client.or(made_client);
+        let no_pair = || Error::Serve("there is nothing to show to aggregated servers".to_owned());
         Ok(Self {
+            front_proxy: FrontProxyFiles {
+                believed: given.proxy_ca,
+                made: made_authority,
+                client: shown.ok_or_else(no_pair)?,
+            },
+            kubelets: given.kubelets,
             serving,
             etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
-            webhook_credentials: given.webhook_credentials,
+            webhook_credentials: given.admission.webhook_credentials,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
             admin: pki.admin,
@@ -126,7 +176,10 @@ struct Given {
     token_users: Vec<TokenUser>,
     signing_key: Option<String>,
     token_keys: Vec<String>,
-    webhook_credentials: CredentialsOfPlugins,
+    admission: admission_files::AdmissionFiles,
+    proxy_ca: Option<String>,
+    proxy_client: Option<KeyPairPem>,
+    kubelets: Option<KubeletFiles>,
 }
 
 impl Given {
@@ -149,9 +202,29 @@ impl Given {
                 Some(path) => auth_files::read(path, warnings)?,
                 None => Vec::new(),
             },
-            webhook_credentials: match &config.admission_file {
+            admission: match &config.admission_file {
                 Some(path) => admission_files::read(path)?,
-                None => CredentialsOfPlugins::default(),
+                None => admission_files::AdmissionFiles::default(),
+            },
+            proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
+                Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
+                None => None,
+            },
+            proxy_client: match &config.front_proxy.client {
+                Some(files) => Some(GivenServing::read(files, None, now, warnings)?.pair),
+                None => None,
+            },
+            kubelets: match &config.kubelets.client {
+                Some(files) => Some(KubeletFiles {
+                    client: GivenServing::read(files, None, now, warnings)?.pair,
+                    authority: config
+                        .kubelets
+                        .authority
+                        .as_deref()
+                        .map(given::read_authorities)
+                        .transpose()?,
+                }),
+                None => None,
             },
             signing_key: accounts
                 .signing_key_file
@@ -171,7 +244,10 @@ impl Given {
 fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
     let accounts = &config.authentication.service_accounts;
     let etcd = config.etcd.as_ref().and_then(|etcd| etcd.client.as_ref());
-    let keys = [config.tls.given.as_ref(), etcd].into_iter().flatten().map(|files| &files.key);
+    let proxy = config.front_proxy.client.as_ref();
+    let kubelets = config.kubelets.client.as_ref();
+    let keys =
+        [config.tls.given.as_ref(), etcd, proxy, kubelets].into_iter().flatten().map(|files| &files.key);
     let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
     // What only verifies may be public.
     let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
@@ -271,7 +347,16 @@ mod tests {
         names.sort();
         assert_eq!(
             names,
-            ["admin.crt", "admin.key", "apiserver.crt", "apiserver.key", "ca.crt", "ca.key", "sa.key"]
+            [
+                "admin.crt",
+                "admin.key",
+                "apiserver.crt",
+                "apiserver.key",
+                "ca.crt",
+                "ca.key",
+                "front-proxy",
+                "sa.key"
+            ]
         );
         assert_eq!(fs::read_dir(scratch.path()).expect("listed").count(), 1);
         assert_eq!(ids(&prepared), [prepared.token_keys.signing.public.id.as_str()]);

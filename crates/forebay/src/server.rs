@@ -8,9 +8,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use forebay_aggregator::{Aggregator, AggregatorConfig, PublishedAuthentication, keep_published};
 use forebay_controllers::RootCa;
 use forebay_documents::health::{Check, Endpoints};
-use forebay_endpoints::{Backing, Bound, Identity, Neighbours};
+use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
+use forebay_kubelet::{KubeletConfig, Kubelets};
+use forebay_proxy::{Connects, RemoteHeaders};
+use forebay_rbac::RightsInForce;
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_webhook_client::WebhookClient;
@@ -18,6 +22,7 @@ use forebay_webhooks::WebhookMetrics;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::aggregation;
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
@@ -39,8 +44,11 @@ pub struct Server {
     clock: Clock,
     controllers: forebay_controllers::ControllerConfig,
     tasks: Tasks,
-    /// Authorities of client certificates, PEM.
-    client_ca: String,
+    /// What tells who asks, for programs beside this server.
+    authentication: watch::Sender<PublishedAuthentication>,
+    aggregator: AggregatorConfig,
+    remote_headers: Arc<RemoteHeaders>,
+    kubelets: Option<KubeletConfig>,
     trusted: Trusted,
     webhook_metrics: Arc<WebhookMetrics>,
 }
@@ -54,6 +62,7 @@ pub struct Replacing {
     pub identity: Identity,
     registry: Registry,
     trusted: Trusted,
+    authentication: watch::Sender<PublishedAuthentication>,
 }
 
 impl Replacing {
@@ -73,9 +82,9 @@ impl Replacing {
     /// # Errors
     /// Why the store does not take it.
     pub async fn publish_client_authorities(&self, client_ca: &str) -> Result<(), String> {
-        let now = self.timestamp();
-        let published = |published: &str| trust::combined(published, client_ca, now);
-        self.registry.publish_client_authorities(published).await.map_err(|status| status.message)
+        self.authentication.send_modify(|own| client_ca.clone_into(&mut own.client_authorities));
+        let own = self.authentication.borrow().clone();
+        aggregation::publish(self.registry.clone(), own).await.map_err(|status| status.message)
     }
 }
 
@@ -103,20 +112,21 @@ impl Server {
         tasks: Tasks,
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
-        let bound = Bound::listen(edge::config(prepared)).map_err(failed)?;
+        let rights = Arc::<RightsInForce>::default();
+        let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
-            service_account_admission: config.service_account_admission,
             identity: Some(identity(store.history(), &services)),
             services,
             admission: config.admission.clone(),
             webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
             webhook_metrics: webhook_metrics.clone(),
-            authorizer: edge::authorizer(config),
+            authorizer: edge::authorizer(config, &rights),
+            rights: edge::followed(config, &rights),
             history: store.history(),
             frame_lead_bytes: forebay_transport::limits::SHARED_LEAD_BYTES,
             ..Default::default()
@@ -135,7 +145,10 @@ impl Server {
             clock,
             controllers,
             tasks,
-            client_ca: prepared.client_ca.clone(),
+            authentication: watch::Sender::new(aggregation::authentication(prepared)),
+            aggregator: aggregation::config(prepared)?,
+            remote_headers: Arc::new(aggregation::remote_headers(prepared)),
+            kubelets: aggregation::kubelets(prepared)?,
             trusted,
             webhook_metrics,
         })
@@ -147,6 +160,7 @@ impl Server {
             identity: self.bound.identity().clone(),
             registry: self.registry.clone(),
             trusted: self.trusted.clone(),
+            authentication: self.authentication.clone(),
         }
     }
 
@@ -167,19 +181,27 @@ impl Server {
             clock,
             controllers,
             tasks,
-            client_ca,
+            authentication,
+            aggregator,
+            remote_headers,
+            kubelets,
             trusted: _,
             webhook_metrics,
         } = self;
         let served = async {
             tokio::select! {
-                started = start(&registry, &client_ca) => started?,
+                started = start(&registry, &authentication) => started?,
                 () = stop.orderly.raised() => return Ok(()),
                 () = stop.at_once.raised() => return Ok(()),
             }
             ready()?;
             // Nobody waits for them: what they do can be done at any time.
             forebay_controllers::start(&controllers, &registry, Random::system(), &tasks);
+            let published = registry.clone();
+            let publish = move |own| aggregation::publish(published.clone(), own);
+            let kept = keep_published(registry.clone(), authentication.subscribe(), publish);
+            tasks.spawn("published authentication", kept);
+            let aggregator = forebay_aggregator::start(aggregator, &registry, &tasks);
             let checks = checks(&store);
             let leaving = async {
                 stop.orderly.raised().await;
@@ -189,7 +211,14 @@ impl Server {
             let flow_control = forebay_controllers::follow_flow_control(&registry, &tasks);
             let backing = Backing::new(Arc::new(registry.clone()), clock.clone(), Random::system());
             let neighbours = neighbours(&registry);
-            let backing = Backing { flow_control, neighbours, webhooks: webhook_metrics, ..backing };
+            let Aggregator { routes, extensions, availability } = aggregator;
+            let behind = kubelets.map(|config| {
+                let kubelets = Kubelets::new(registry.clone(), config);
+                Arc::new(kubelets) as Arc<dyn Connects>
+            });
+            let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
+            let webhooks = webhook_metrics;
+            let backing = Backing { flow_control, neighbours, webhooks, aggregation, ..backing };
             let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}
@@ -254,11 +283,14 @@ fn root_ca(own: Trusted, history: History, registry: Registry) -> RootCa {
 }
 
 /// Everything that has to be there before the first request is answered.
-async fn start(registry: &Registry, client_ca: &str) -> Result<(), Error> {
-    let now = registry.timestamp();
+async fn start(
+    registry: &Registry,
+    authentication: &watch::Sender<PublishedAuthentication>,
+) -> Result<(), Error> {
+    let own = authentication.borrow().clone();
     let started = async {
         registry.start().await?;
-        registry.publish_client_authorities(|published| trust::combined(published, client_ca, now)).await?;
+        aggregation::publish(registry.clone(), own).await?;
         registry.publish_tokens_tracked().await
     };
     started.await.map_err(|status| Error::Serve(format!("the store cannot be served: {}", status.message)))
@@ -268,7 +300,11 @@ async fn start(registry: &Registry, client_ca: &str) -> Result<(), Error> {
 fn checks(store: &Store) -> Vec<Check> {
     let store = store.clone();
     // Named as clients and dashboards know the check of the storage.
-    vec![Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err))]
+    vec![
+        Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err)),
+        // Nobody is answered before it is done, and who cannot do it does not start.
+        Check::new("poststarthook/rbac/bootstrap-roles", Endpoints::All, || Ok(())),
+    ]
 }
 
 /// What went wrong, and why, as one line.

@@ -72,7 +72,7 @@ async fn everyone_learns_who_they_are() {
     let bob = whoami(&nobody, "bob-token").await.expect(201);
     let want = json!({ "username": "bob", "uid": "2", "groups": ["dev", "ops", "system:authenticated"] });
     assert_eq!(bob["status"]["userInfo"], want);
-    assert_eq!(nobody.post(WHO, &json!({})).await.code, 401);
+    assert_eq!(nobody.post(WHO, &json!({})).await.code, 403);
 
     // As somebody else, with what is said of them.
     let ask = Ask::post(WHO, &json!({}))
@@ -220,13 +220,38 @@ async fn rules_are_listed() {
         "nonResourceRules": [{ "verbs": ["*"], "nonResourceURLs": ["*"] }],
         "incomplete": false,
     });
+    let status = &rules["status"];
+    for (list, of_masters) in
+        [("resourceRules", &want["resourceRules"][0]), ("nonResourceRules", &want["nonResourceRules"][0])]
+    {
+        let told = status[list].as_array().expect("rules");
+        assert!(told.contains(of_masters) && told.len() > 1, "{list}: {status}");
+    }
+    assert_eq!((&status["incomplete"], status.get("evaluationError")), (&json!(false), None));
+    // Whoever is bound to a role that is not there is told so.
+    let binding = json!({
+        "metadata": { "name": "lost" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "gone" },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:masters" }],
+    });
+    admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.expect(201);
+    let rules = admin.post(&path, &json!({ "spec": { "namespace": "default" } })).await.expect(201);
+    assert_eq!(
+        rules["status"]["evaluationError"],
+        r#"clusterrole.rbac.authorization.k8s.io "gone" not found"#
+    );
+    server.kill().await;
+
+    let server = Server::start(&scratch, &["--authorization-mode=AlwaysAllow"]).await;
+    let rules =
+        server.admin().await.post(&path, &json!({ "spec": { "namespace": "default" } })).await.expect(201);
     assert_eq!((&rules["status"], &rules["spec"]), (&want, &json!({})));
 }
 
 #[tokio::test]
 async fn a_token_lives_as_long_as_its_service_account() {
     let scratch = Scratch::new();
-    let server = Server::start(&scratch, &[]).await;
+    let server = Server::start(&scratch, &["--authorization-mode=AlwaysAllow"]).await;
     let (admin, nobody) = (server.admin().await, nobody(&server).await);
     let account = create_account(&admin).await;
     let uid = text(&account, "/metadata/uid");
@@ -433,7 +458,7 @@ async fn reviews_are_posted_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn pods_run_as_a_service_account_where_that_is_asked_for() {
+async fn pods_run_as_a_service_account_unless_that_is_turned_off() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch, &["--enable-admission-plugins=ServiceAccount"]).await;
     let admin = server.admin().await;

@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+const ALLOW: &str = "--authorization-mode=AlwaysAllow";
 const CHECK: &str = "/api";
 const ACCOUNT: &str = "/api/v1/namespaces/default/serviceaccounts/robot";
 
@@ -203,7 +204,7 @@ async fn tokens_come_and_go_with_their_file() {
     let scratch = Scratch::new();
     let file = scratch.path().join("tokens.csv");
     put(&file, "old,ann,1\nkept,bob,2\n");
-    let flags = [format!("--token-auth-file={}", file.display())];
+    let flags = [ALLOW.to_owned(), format!("--token-auth-file={}", file.display())];
     let mut server = Running::start(&scratch, &flags).await;
     let own = fs::read_to_string(scratch.path().join("data/pki/ca.crt")).expect("made");
     let client = server.try_client(&own, Identity::Nobody).await.expect("a connection");
@@ -241,6 +242,7 @@ async fn a_service_accounts_token_ends_with_the_key_that_signed_it() {
         format!("--client-ca-file={}", scratch.path().join("one/ca.crt").display()),
         format!("--service-account-signing-key-file={}", signing.display()),
         format!("--service-account-key-file={}", verifying.display()),
+        ALLOW.to_owned(),
     ];
     let mut server = Running::start(&scratch, &flags).await;
     let own = fs::read_to_string(scratch.path().join("data/pki/ca.crt")).expect("made");
@@ -308,7 +310,8 @@ async fn the_binary_looks_at_its_files_by_itself() {
     let scratch = Scratch::new();
     let file = scratch.path().join("tokens.csv");
     put(&file, "old,ann,1\n");
-    let server = common::Server::start(&scratch, &["--token-auth-file", file.to_str().expect("UTF-8")]).await;
+    let flags = [ALLOW, "--token-auth-file", file.to_str().expect("UTF-8")];
+    let server = common::Server::start(&scratch, &flags).await;
     let client = server.client(Protocol::Http2, Identity::Nobody).await;
     assert_eq!(code(&client, Some("old")).await, 200);
     put(&file, "new,ann,1\n");

@@ -11,6 +11,7 @@
 mod bodies;
 mod bystander;
 mod growth;
+mod hooked;
 pub mod http2;
 mod judgement;
 mod law;

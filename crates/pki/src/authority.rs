@@ -10,8 +10,10 @@ use crate::error::Error;
 use crate::private_files::{self, Readers};
 use crate::{files, leaf};
 
-/// The name of every authority made here. It tells certificates made here from those that somebody put here.
+/// The names of authorities made here, of certificates and of proxies'. They tell certificates made here from
+/// those that somebody put here.
 pub const COMMON_NAME: &str = "forebay-ca";
+pub const FRONT_PROXY_NAME: &str = "forebay-front-proxy-ca";
 
 /// Ten years, as kubeadm's.
 const LIFE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
@@ -31,10 +33,10 @@ impl Authority {
     ///
     /// # Errors
     /// The reason.
-    pub fn new(key: KeyPair, now: Timestamp) -> Result<Self, String> {
+    pub fn new(name: &str, key: KeyPair, now: Timestamp) -> Result<Self, String> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, COMMON_NAME);
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -45,8 +47,8 @@ impl Authority {
     }
 
     /// Makes an authority with this key and writes its certificate.
-    pub fn make(path: &Path, key: KeyPair, now: Timestamp) -> Result<Self, Error> {
-        let made = Self::new(key, now).map_err(|reason| Error::unfit(path, reason))?;
+    pub fn make(path: &Path, name: &str, key: KeyPair, now: Timestamp) -> Result<Self, Error> {
+        let made = Self::new(name, key, now).map_err(|reason| Error::unfit(path, reason))?;
         private_files::write(path, made.cert.as_bytes(), Readers::All)?;
         tracing::info!(file = %path.display(), "made a certificate authority");
         Ok(made)

@@ -1,4 +1,5 @@
-//! The two certificates that the authority signs: the server's and the administrator's.
+//! The certificates that authorities sign: the server's and the administrator's; and, by one of its own, what
+//! the server shows to those that it passes requests on to.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,7 +13,7 @@ use rustls::pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 
-use crate::authority::{Authority, COMMON_NAME};
+use crate::authority::{Authority, COMMON_NAME, FRONT_PROXY_NAME};
 use crate::error::Error;
 use crate::files::{self, Key};
 use crate::names::ServingNames;
@@ -24,10 +25,14 @@ const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Clients whose clock is behind see a certificate that is valid already.
 const BACKDATE: SignedDuration = SignedDuration::from_hours(1);
 
+/// What the server is called where it passes requests on, as kubeadm has it.
+pub const FRONT_PROXY_CLIENT: &str = "front-proxy-client";
+
 /// Which certificate.
 pub enum Leaf<'a> {
     Serving(&'a ServingNames),
     Admin,
+    FrontProxy,
 }
 
 /// A certificate of the directory, looked at and not yet touched.
@@ -94,7 +99,9 @@ impl Signer<'_> {
         files::check_match(path, &cert, &key.pair, leaf.key_file())?;
         if !is_signed_by(&cert, path, &self.authority.der)? {
             return match cert.issuer().iter_common_name().next().and_then(|name| name.as_str().ok()) {
-                Some(COMMON_NAME) => Ok(Some("another authority had signed it".to_owned())),
+                Some(COMMON_NAME | FRONT_PROXY_NAME) => {
+                    Ok(Some("another authority had signed it".to_owned()))
+                }
                 _ => Err(Error::unfit(
                     path,
                     "was not signed by ca.crt; a certificate of your own is given with --tls-cert-file",
@@ -114,6 +121,7 @@ impl Leaf<'_> {
         match self {
             Self::Serving(_) => "apiserver.crt",
             Self::Admin => "admin.crt",
+            Self::FrontProxy => "client.crt",
         }
     }
 
@@ -121,6 +129,7 @@ impl Leaf<'_> {
         match self {
             Self::Serving(_) => "apiserver.key",
             Self::Admin => "admin.key",
+            Self::FrontProxy => "client.key",
         }
     }
 
@@ -156,6 +165,10 @@ impl Leaf<'_> {
             Self::Admin => {
                 params.distinguished_name.push(DnType::OrganizationName, "system:masters");
                 params.distinguished_name.push(DnType::CommonName, "kubernetes-admin");
+                params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            }
+            Self::FrontProxy => {
+                params.distinguished_name.push(DnType::CommonName, FRONT_PROXY_CLIENT);
                 params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
             }
         }

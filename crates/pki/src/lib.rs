@@ -12,6 +12,7 @@
 mod authority;
 mod error;
 mod files;
+pub mod front_proxy;
 pub mod given;
 mod key_pair;
 mod leaf;
@@ -29,7 +30,7 @@ pub use error::Error;
 pub use key_pair::KeyPairPem;
 pub use names::{CertificateFiles, ServingNames};
 
-use authority::Authority;
+use authority::{Authority, COMMON_NAME};
 use files::Key;
 use leaf::{Leaf, Signer};
 
@@ -83,7 +84,7 @@ pub fn ensure(
     let keys = Keys::ensure(dir)?;
     let (authority, ca_is_new) = match ca_cert {
         Some(cert) => (Authority::load(&ca_path, cert, keys.ca.pair, now, warnings)?, false),
-        None => (Authority::make(&ca_path, keys.ca.pair, now)?, true),
+        None => (Authority::make(&ca_path, COMMON_NAME, keys.ca.pair, now)?, true),
     };
     let signer = Signer { dir, authority: &authority, now };
     // Both are looked at before either is touched, so that an error leaves the directory as it was.
@@ -145,7 +146,7 @@ fn read_key(dir: &Path, name: &str) -> Result<Key, Error> {
 /// The reason; none is known but a system without random numbers.
 pub fn in_memory(names: &ServingNames, now: Timestamp) -> Result<Pki, String> {
     let Keys { ca, serving, admin, service_account } = Keys::new()?;
-    let authority = Authority::new(ca.pair, now)?;
+    let authority = Authority::new(COMMON_NAME, ca.pair, now)?;
     let signed = |leaf: Leaf<'_>, key: Key| {
         Ok::<_, String>(KeyPairPem { cert: leaf.sign(&key.pair, &authority, now)?, key: key.pem })
     };

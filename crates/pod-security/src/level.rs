@@ -10,33 +10,38 @@ use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::{Cause, CauseReason};
 use forebay_strategy::value::{Members, text_opt};
 
+use crate::configuration::SecurityDefaults;
+
 /// How much a pod may, from all to little.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecurityLevel {
+    #[default]
     Privileged,
     Baseline,
     Restricted,
 }
 
 /// A level as one version of Kubernetes has it: `v1.25`, or the latest there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelVersion {
     pub level: SecurityLevel,
     /// The minor version; none is the latest.
     pub minor: Option<i64>,
 }
 
-/// What a namespace asks for. What is audited is left out: nothing is audited.
+/// What a namespace asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standards {
     pub enforce: LevelVersion,
+    /// Nothing is audited: it is asked for by those alone who are told that they are let be.
+    pub audit: LevelVersion,
     pub warn: LevelVersion,
     /// What is wrong with the labels.
     pub causes: Vec<Cause>,
 }
 
 impl SecurityLevel {
-    fn parse(text: &str) -> Option<SecurityLevel> {
+    pub(crate) fn parse(text: &str) -> Option<SecurityLevel> {
         Some(match text {
             "privileged" => SecurityLevel::Privileged,
             "baseline" => SecurityLevel::Baseline,
@@ -47,27 +52,50 @@ impl SecurityLevel {
 }
 
 impl Standards {
-    /// What labels ask for. A level to enforce that there is not is the strictest, one to warn of is none.
-    pub fn of(labels: &Members) -> Standards {
-        let free = LevelVersion { level: SecurityLevel::Privileged, minor: None };
-        let (mut enforce, mut warn, mut causes) = (free, free, Vec::new());
+    /// What labels ask for, and where they say nothing `defaults`. A level to enforce that there is not is
+    /// the strictest, one to audit or to warn of is none.
+    pub fn of(labels: &Members, defaults: &SecurityDefaults) -> Standards {
+        let SecurityDefaults { mut enforce, mut audit, mut warn } = *defaults;
+        let mut causes = Vec::new();
         let own = level(labels, "enforce", &mut causes);
-        enforce.level = own.map_or(SecurityLevel::Privileged, |own| own.unwrap_or(SecurityLevel::Restricted));
-        enforce.minor = version(labels, "enforce-version", &mut causes).unwrap_or(None);
-        // Only what is wrong with them is of interest.
-        level(labels, "audit", &mut causes);
-        version(labels, "audit-version", &mut causes);
+        enforce.level = own.map_or(enforce.level, |own| own.unwrap_or(SecurityLevel::Restricted));
+        enforce.minor = version(labels, "enforce-version", &mut causes).unwrap_or(enforce.minor);
+        let own_audit = level(labels, "audit", &mut causes);
+        audit.level = own_audit.map_or(audit.level, |own| own.unwrap_or(SecurityLevel::Privileged));
+        audit.minor = version(labels, "audit-version", &mut causes).unwrap_or(audit.minor);
         let own_warn = level(labels, "warn", &mut causes);
-        warn.level = own_warn.flatten().unwrap_or(SecurityLevel::Privileged);
+        warn.level = own_warn.map_or(warn.level, |own| own.unwrap_or(SecurityLevel::Privileged));
         let warn_version = version(labels, "warn-version", &mut causes);
-        warn.minor = warn_version.unwrap_or(None);
+        warn.minor = warn_version.unwrap_or(warn.minor);
         if own_warn.is_none() && own.flatten().is_some() && enforce.level > warn.level {
             warn.level = enforce.level;
             if warn_version.is_none() {
                 warn.minor = enforce.minor;
             }
         }
-        Standards { enforce, warn, causes }
+        Standards { enforce, audit, warn, causes }
+    }
+
+    /// What somebody is told who gives such labels to a namespace that is let be; none where they ask for
+    /// nothing, or for what is asked for anyway.
+    pub fn in_vain(&self, labels: &Members, defaults: &SecurityDefaults, namespace: &str) -> Option<String> {
+        let free = SecurityLevel::Privileged;
+        let is_as =
+            |one: LevelVersion, two: LevelVersion| one == two || (one.level == free && two.level == free);
+        let own = [("enforce", self.enforce), ("audit", self.audit), ("warn", self.warn)];
+        let unsaid = [defaults.enforce, defaults.audit, defaults.warn];
+        let is_free = own.iter().all(|(_, own)| own.level == free);
+        if is_free || own.iter().zip(unsaid).all(|((_, own), unsaid)| is_as(*own, unsaid)) {
+            return None;
+        }
+        let is_said =
+            |mode: &str| label(labels, mode).or_else(|| label(labels, &format!("{mode}-version"))).is_some();
+        let said = own.iter().filter(|(mode, own)| own.level != free && is_said(mode));
+        let said: Vec<String> = said.map(|(mode, own)| format!("{mode}={own}")).collect();
+        Some(format!(
+            "namespace {namespace:?} is exempt from Pod Security, and the policy ({}) will be ignored",
+            said.join(", ")
+        ))
     }
 }
 
@@ -84,15 +112,23 @@ fn level(labels: &Members, name: &str, causes: &mut Vec<Cause>) -> Option<Option
 /// The minor version that a label names; none without it.
 fn version(labels: &Members, name: &str, causes: &mut Vec<Cause>) -> Option<Option<i64>> {
     let value = label(labels, name)?;
+    let minor = parse_minor(value);
+    if minor.is_none() {
+        causes.push(invalid(name, value, "must be \"latest\" or \"v1.x\""));
+    }
+    Some(minor.flatten())
+}
+
+/// The minor version of `v1.x`, none of `latest`; `None` for what is neither.
+pub(crate) fn parse_minor(value: &str) -> Option<Option<i64>> {
+    if value == "latest" {
+        return Some(None);
+    }
     let digits = value.strip_prefix("v1.").filter(|digits| {
         let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
         is_plain && (*digits == "0" || !digits.starts_with('0'))
-    });
-    let minor = digits.and_then(|digits| digits.parse().ok());
-    if minor.is_none() && value != "latest" {
-        causes.push(invalid(name, value, "must be \"latest\" or \"v1.x\""));
-    }
-    Some(minor)
+    })?;
+    digits.parse().ok().map(Some)
 }
 
 fn label<'l>(labels: &'l Members, name: &str) -> Option<&'l str> {
@@ -135,7 +171,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (format!("pod-security.kubernetes.io/{name}"), value.clone()))
             .collect();
-        let Standards { enforce, warn, causes } = Standards::of(&labels);
+        let Standards { enforce, warn, causes, .. } = Standards::of(&labels, &SecurityDefaults::default());
         let causes: Vec<String> =
             causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         format!("{enforce} {warn} {}", causes.join("; "))
@@ -163,5 +199,30 @@ mod tests {
         ] {
             assert_eq!(said(labels.clone()), wanted, "{labels}");
         }
+    }
+
+    #[test]
+    fn defaults_hold_where_labels_say_nothing() {
+        let at = |level, minor| LevelVersion { level, minor };
+        let defaults = SecurityDefaults {
+            enforce: at(SecurityLevel::Baseline, Some(30)),
+            audit: LevelVersion::default(),
+            warn: at(SecurityLevel::Baseline, None),
+        };
+        let said = |labels: &Value| {
+            let of = Standards::of(labels.as_object().expect("labels"), &defaults);
+            let vain = of.in_vain(labels.as_object().expect("labels"), &defaults, "n").unwrap_or_default();
+            format!("{} {} {vain}", of.enforce, of.warn)
+        };
+        assert_eq!(said(&json!({})), "baseline:v1.30 baseline:latest ");
+        let enforce = "pod-security.kubernetes.io/enforce";
+        assert_eq!(
+            said(&json!({enforce: "restricted"})),
+            "restricted:v1.30 restricted:v1.30 namespace \"n\" is exempt from Pod Security, and the policy (enforce=restricted:v1.30) will be ignored"
+        );
+        assert_eq!(
+            said(&json!({enforce: "privileged"})),
+            "privileged:v1.30 baseline:latest namespace \"n\" is exempt from Pod Security, and the policy () will be ignored"
+        );
     }
 }

@@ -6,10 +6,12 @@
 //! Source: pod-security-admission v0.36.3.
 
 mod checks;
+mod configuration;
 mod level;
 mod pod;
 mod standards;
 
+pub use configuration::{SecurityConfiguration, SecurityDefaults};
 pub use level::{LevelVersion, SecurityLevel, Standards};
 pub use pod::{changes_images, spec_and_meta};
 pub use standards::{Violations, faults};

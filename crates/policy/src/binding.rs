@@ -26,8 +26,19 @@ pub struct Binding {
 pub enum ValidationAction {
     Deny,
     Warn,
-    /// There is no audit log yet that it could be told in.
+    /// An audit log is told.
     Audit,
+}
+
+impl ValidationAction {
+    /// As bindings name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ValidationAction::Deny => "Deny",
+            ValidationAction::Warn => "Warn",
+            ValidationAction::Audit => "Audit",
+        }
+    }
 }
 
 /// Which parameters a policy is evaluated with, one after the other.

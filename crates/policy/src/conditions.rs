@@ -14,6 +14,7 @@ use crate::policy::FailurePolicy;
 /// Whether the conditions hold.
 ///
 /// - `left`: what the write may still cost.
+/// - `errors`: counts those that could not be evaluated, as far as upstream looks.
 ///
 /// # Errors
 /// What is wrong with them, where that counts.
@@ -23,6 +24,7 @@ pub(crate) fn hold(
     failure: FailurePolicy,
     inputs: &Inputs<'_>,
     left: &mut u64,
+    errors: &mut u64,
 ) -> Result<bool, String> {
     let failed = |why: String| match failure {
         FailurePolicy::Fail => Err(why),
@@ -44,7 +46,10 @@ pub(crate) fn hold(
         }
     }
     *left -= before - budget;
-    if results.iter().any(|result| matches!(result, Ok(Value::Bool(false)))) {
+    let is_false = |result: &Result<Value<'_>, String>| matches!(result, Ok(Value::Bool(false)));
+    let looked_at = results.iter().take_while(|result| !is_false(result));
+    *errors += looked_at.filter(|result| result.is_err()).count() as u64;
+    if results.iter().any(is_false) {
         return Ok(false);
     }
     let errors: Vec<String> = results.into_iter().filter_map(Result::err).collect();

@@ -9,6 +9,9 @@ pub const CONDITIONS_COST_MAX: u64 = 2_500_000;
 /// Bytes that an expression may make for a message; what is longer is not told. Upstream's.
 pub const MESSAGE_BYTES_MAX: usize = 5 << 10;
 
+/// Bytes of an annotation for an audit log that are kept; upstream's.
+pub const ANNOTATION_BYTES_MAX: usize = 10 << 10;
+
 /// What all policies together may cost of one write: upstream has no such limit, and pays for each parameter
 /// of each binding anew, ten seconds' worth for every ten. At the limit the policy that asks fails as one
 /// that is out of its own budget, and so by its failure policy.

@@ -50,7 +50,7 @@ impl Policy {
         if self.conditions.is_empty() {
             return Ok(true);
         }
-        conditions::hold(&self.conditions, &self.variables, self.failure, inputs, left)
+        conditions::hold(&self.conditions, &self.variables, self.failure, inputs, left, &mut 0)
     }
 
     /// What its mutation at `at` makes.

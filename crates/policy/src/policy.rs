@@ -29,7 +29,8 @@ pub struct Policy {
     pub(crate) conditions: Vec<Expression>,
     pub(crate) variables: Variables,
     pub(crate) validations: Vec<Validation>,
-    pub(crate) annotations: Vec<Expression>,
+    // By key.
+    pub(crate) annotations: Vec<(Box<str>, Expression)>,
     pub(crate) mutations: Vec<Mutation>,
     pub reinvocation: Reinvocation,
 }
@@ -95,7 +96,10 @@ impl Policy {
             })
             .collect();
         let annotations = objects(spec, "auditAnnotations")
-            .map(|annotation| compile(text(annotation, "valueExpression"), Returns::TextOrNull, all))
+            .map(|annotation| {
+                let expression = compile(text(annotation, "valueExpression"), Returns::TextOrNull, all);
+                (text(annotation, "key").into(), expression)
+            })
             .collect();
         let mutations = objects(spec, "mutations")
             .filter_map(|mutation| {

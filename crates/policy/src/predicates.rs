@@ -69,13 +69,19 @@ impl Predicates {
     /// Whether its conditions hold.
     ///
     /// - `left`: what the write may still cost.
+    /// - `errors`: counts those that could not be evaluated, whether that counts or not.
     ///
     /// # Errors
     /// What is wrong with them, where that counts.
-    pub fn conditions_hold(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<bool, String> {
+    pub fn conditions_hold(
+        &self,
+        inputs: &Inputs<'_>,
+        left: &mut u64,
+        errors: &mut u64,
+    ) -> Result<bool, String> {
         if self.conditions.is_empty() {
             return Ok(true);
         }
-        conditions::hold(&self.conditions, &Variables::default(), self.failure, inputs, left)
+        conditions::hold(&self.conditions, &Variables::default(), self.failure, inputs, left, errors)
     }
 }

@@ -11,7 +11,7 @@ use forebay_cel::Value;
 use crate::composition::Composition;
 use crate::conditions;
 use crate::evaluation::{Expression, Inputs, OUT_OF_BUDGET, OutOfBudget, activation, evaluate, slots};
-use crate::limits::{EVALUATION_COST_MAX, MESSAGE_BYTES_MAX};
+use crate::limits::{ANNOTATION_BYTES_MAX, EVALUATION_COST_MAX, MESSAGE_BYTES_MAX};
 use crate::policy::{FailurePolicy, Policy, Validation};
 
 /// What is against a request.
@@ -19,6 +19,8 @@ use crate::policy::{FailurePolicy, Policy, Validation};
 pub struct Finding {
     pub message: String,
     pub reason: Reason,
+    /// Which of the validations it is of, from 0.
+    pub at: usize,
 }
 
 /// What came of all validations.
@@ -28,8 +30,12 @@ pub struct Findings {
     pub failed: Vec<Finding>,
     /// What denies whatever the binding says: annotations that could not be made.
     pub denied: Vec<Finding>,
+    /// What an audit log is told: by key, <= the annotations that a policy may have.
+    pub noted: Vec<(String, String)>,
 }
 
+/// What denies, and what an audit log is told by key.
+type Annotated = (Vec<Finding>, Vec<(String, String)>);
 type Results<'a> = Vec<Result<Value<'a>, String>>;
 
 impl Policy {
@@ -38,9 +44,16 @@ impl Policy {
     /// - `for_conditions`: the same for its match conditions, which know no namespace.
     /// - `left`: what the write may still cost.
     pub fn validate(&self, inputs: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64) -> Findings {
-        let failed = |message: String| Findings { failed: self.on_error(message), denied: Vec::new() };
+        let failed = |message: String| Findings { failed: self.on_error(message, 0), ..Findings::default() };
         if !self.conditions.is_empty() {
-            match conditions::hold(&self.conditions, &self.variables, self.failure, for_conditions, left) {
+            match conditions::hold(
+                &self.conditions,
+                &self.variables,
+                self.failure,
+                for_conditions,
+                left,
+                &mut 0,
+            ) {
                 Ok(true) => {}
                 Ok(false) => return Findings::default(),
                 Err(why) => return failed(why),
@@ -56,14 +69,14 @@ impl Policy {
         let annotated = self.annotate(inputs, &mut budget);
         *left = left.saturating_sub(own - budget);
         match annotated {
-            Ok(denied) => Findings { failed: decided, denied },
+            Ok((denied, noted)) => Findings { failed: decided, denied, noted },
             Err(OutOfBudget) => failed(OUT_OF_BUDGET.to_owned()),
         }
     }
 
-    fn on_error(&self, message: String) -> Vec<Finding> {
+    fn on_error(&self, message: String, at: usize) -> Vec<Finding> {
         match self.failure {
-            FailurePolicy::Fail => vec![Finding { message, reason: Reason::Invalid }],
+            FailurePolicy::Fail => vec![Finding { message, reason: Reason::Invalid, at }],
             FailurePolicy::Ignore => Vec::new(),
         }
     }
@@ -99,37 +112,46 @@ impl Policy {
         let mut decided = Vec::new();
         for (at, (validation, result)) in self.validations.iter().zip(results).enumerate() {
             match result {
-                Err(why) => decided.extend(self.on_error(why)),
+                Err(why) => decided.extend(self.on_error(why, at)),
                 Ok(_) if is_out => {
-                    decided.extend(self.on_error(format!("failed messageExpression: {OUT_OF_BUDGET}")));
+                    let why = format!("failed messageExpression: {OUT_OF_BUDGET}");
+                    decided.extend(self.on_error(why, at));
                 }
                 Ok(Value::Bool(true)) => {}
                 Ok(_) => {
                     let made = messages.get(at).and_then(Option::as_ref);
-                    decided.push(Finding { message: validation.told(made), reason: validation.reason });
+                    decided.push(Finding { message: validation.told(made), reason: validation.reason, at });
                 }
             }
         }
         Ok(decided)
     }
 
-    /// What denies by annotations. There is no audit log that others could be told in.
-    fn annotate(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Vec<Finding>, OutOfBudget> {
+    /// What denies by annotations, and what they say.
+    fn annotate(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Annotated, OutOfBudget> {
         let slots = slots(inputs, true);
         let composition = Composition::new(&self.variables);
         let with = activation(&slots, inputs, &composition);
-        let mut denied = Vec::new();
-        for annotation in &self.annotations {
+        let (mut denied, mut noted) = (Vec::new(), Vec::new());
+        for (at, (key, annotation)) in self.annotations.iter().enumerate() {
             let result = evaluate(annotation, with, &composition, left).inspect_err(|_| *left = 0)?;
             match result {
-                Err(why) => denied.extend(self.on_error(why)),
-                Ok(Value::String(_) | Value::Null) => {}
+                Err(why) => denied.extend(self.on_error(why, at)),
+                Ok(Value::String(text)) => {
+                    let text = text.trim();
+                    let end = text.floor_char_boundary(ANNOTATION_BYTES_MAX);
+                    if !text.is_empty() {
+                        noted.push((key.to_string(), text[..end].to_owned()));
+                    }
+                }
+                Ok(Value::Null) => {}
                 Ok(other) => {
-                    denied.push(Finding { message: unsupported(annotation, &other), reason: Reason::Invalid })
+                    let message = unsupported(annotation, &other);
+                    denied.push(Finding { message, reason: Reason::Invalid, at });
                 }
             }
         }
-        Ok(denied)
+        Ok((denied, noted))
     }
 }
 

@@ -80,6 +80,23 @@ fn check(spec: Value, object: Value, want: &str) {
 }
 
 #[test]
+fn an_audit_log_is_told_what_annotations_say() {
+    let spec = json!({ "validations": [{ "expression": "true" }], "auditAnnotations": [
+        { "key": "a", "valueExpression": "' says ' + object.data.k" },
+        { "key": "b", "valueExpression": "null" },
+        { "key": "c", "valueExpression": "'  '" },
+        { "key": "d", "valueExpression": "object.data.none" },
+    ] });
+    let object = json!({ "data": { "k": "v" } });
+    let policy = policy(spec);
+    let outcome = with_inputs(&object, |inputs| policy.validate(inputs, inputs, &mut { WRITE_COST_MAX }));
+    assert_eq!(outcome.noted, [("a".to_owned(), "says v".to_owned())]);
+    let denied: Vec<_> = outcome.denied.iter().map(|finding| (finding.at, &*finding.message)).collect();
+    assert_eq!(denied.len(), 1, "{denied:?}");
+    assert_eq!(denied[0].0, 3);
+}
+
+#[test]
 fn a_failed_validation_says_its_message_or_what_its_expression_makes() {
     let object = json!({ "data": { "k": "v" } });
     let spec = json!({ "validations": [

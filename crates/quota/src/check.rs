@@ -8,6 +8,7 @@
 use crate::amounts::Amounts;
 use crate::devices::DeviceClasses;
 use crate::evaluator::Evaluator;
+use crate::limited::ToCover;
 use crate::resource_quota::ResourceQuota;
 use crate::subject::QuotaSubject;
 
@@ -22,6 +23,8 @@ pub struct Charge {
     pub old: Option<QuotaSubject>,
     /// The device classes that claims for devices are counted by; none for other resources.
     pub classes: DeviceClasses,
+    /// What has to be in some quota, until it was found to be.
+    pub to_cover: ToCover,
 }
 
 impl Charge {
@@ -39,9 +42,11 @@ pub type QuotaRefusal = String;
 /// # Errors
 /// What the first quota has against it; `quotas` are as they were.
 pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, QuotaRefusal> {
-    let Charge { evaluator, is_status, new, old, classes } = request;
+    let Charge { evaluator, is_status, new, old, classes, to_cover } = request;
     let mut within = Vec::new();
+    let mut uncovered = to_cover.clone();
     for (at, quota) in quotas.iter().enumerate() {
+        uncovered.scopes.retain(|scope| !has_scope(quota, &scope.name, new));
         let counted = quota.hard.only(|name, _| evaluator.counts(name, classes));
         if counted.is_empty() || !new.is_in(&quota.scopes) {
             continue;
@@ -53,12 +58,25 @@ pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, Qu
             let names: Vec<&str> = counted.names().collect();
             return Err(format!("status unknown for quota: {}, resources: {}", quota.name, names.join(",")));
         }
+        uncovered.names.retain(|name| !counted.has(name));
         within.push(at);
     }
     let negative: Vec<&str> =
         new.usage.iter().filter(|(_, amount)| amount.nanos < 0).map(|(name, _)| name).collect();
     if !negative.is_empty() {
         return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
+    }
+    let adds = |quota: Option<&ResourceQuota>| {
+        let is_in = |old: &&QuotaSubject| quota.is_none_or(|quota| old.is_in(&quota.scopes));
+        let none = Amounts::default();
+        !new.usage.beyond(old.as_ref().filter(is_in).map_or(&none, |old| &old.usage)).is_empty()
+    };
+    let adds_any = match within.is_empty() {
+        true => !uncovered.is_empty() && adds(None),
+        false => !uncovered.is_empty() && within.iter().any(|at| adds(Some(&quotas[*at]))),
+    };
+    if adds_any {
+        return Err(insufficient(&uncovered));
     }
     let mut charged = Vec::new();
     for at in within {
@@ -95,6 +113,21 @@ pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, Qu
     Ok(is_changed)
 }
 
+/// Whether a quota is about what is in the scope called `name`, and `subject` is in it.
+fn has_scope(quota: &ResourceQuota, name: &str, subject: &QuotaSubject) -> bool {
+    // Few: the scopes of one quota, asked where an administrator limits some.
+    quota.scopes.iter().any(|scope| scope.name == name && subject.is_in(std::slice::from_ref(scope)))
+}
+
+fn insufficient(uncovered: &ToCover) -> QuotaRefusal {
+    if !uncovered.names.is_empty() {
+        let names: Vec<&str> = uncovered.names.iter().map(String::as_str).collect();
+        return format!("insufficient quota to consume: {}", names.join(","));
+    }
+    let scopes: Vec<String> = uncovered.scopes.iter().map(ToString::to_string).collect();
+    format!("insufficient quota to match these scopes: [{}]", scopes.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -112,7 +145,8 @@ mod tests {
         let members = |object: &Value| object.as_object().expect("an object").clone();
         let subject = |object: &Value| QuotaSubject::of(&evaluator, &members(object), &classes, 0);
         let (new, old) = (subject(new), old.map(subject));
-        Charge { is_status: false, new, old, classes, evaluator: evaluator.clone() }
+        let to_cover = ToCover::default();
+        Charge { is_status: false, new, old, classes, evaluator: evaluator.clone(), to_cover }
     }
 
     fn charged(quota: ResourceQuota, request: &Charge) -> String {
@@ -184,6 +218,36 @@ mod tests {
             charged(quota(json!({}), hard, used), &too_much),
             "exceeded quota: q, requested: gold.storageclass.storage.k8s.io/requests.storage=4Gi, used: gold.storageclass.storage.k8s.io/requests.storage=2Gi, limited: gold.storageclass.storage.k8s.io/requests.storage=5Gi"
         );
+    }
+
+    #[test]
+    fn what_is_limited_by_default_has_to_be_in_some_quota() {
+        let configuration = json!({
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "ResourceQuotaConfiguration",
+            "limitedResources": [{"resource": "pods", "matchContains": ["requests.cpu"], "matchScopes": [
+                {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]},
+            ]}],
+        });
+        let limited = crate::LimitedResources::of(&configuration).expect("a configuration");
+        let of = |pod: &Value| {
+            let mut request = request(("", "pods"), pod, None);
+            request.to_cover = limited.of_subject("", "pods", &request.new);
+            request
+        };
+        let plain = of(&pod(json!({"cpu": "1"}), json!({})));
+        let mut high = pod(json!({}), json!({}));
+        high["spec"]["priorityClassName"] = json!("high");
+        let high = of(&high);
+        assert_eq!(charge(&mut [], &plain), Err("insufficient quota to consume: requests.cpu".into()));
+        let scopes = "insufficient quota to match these scopes: [{PriorityClass In [high]}]";
+        assert_eq!(charge(&mut [], &high), Err(scopes.into()));
+        let by_cpu = quota(json!({}), json!({"requests.cpu": "2"}), json!({"requests.cpu": "0"}));
+        assert_eq!(charged(by_cpu.clone(), &plain), "requests.cpu=1");
+        let of_class = json!({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}});
+        let by_class = quota(of_class, json!({"pods": "1"}), json!({"pods": "0"}));
+        assert_eq!(charged(by_class, &high), "pods=1");
+        let none = quota(json!({}), json!({"memory": "2Gi"}), json!({"memory": "0"}));
+        assert!(charge(&mut [none], &of(&pod(json!({"cpu": "1", "memory": "1Gi"}), json!({})))).is_err());
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl ResourceQuota {
 }
 
 impl QuotaScope {
-    fn of(requirement: &Members) -> QuotaScope {
+    pub fn of(requirement: &Members) -> QuotaScope {
         let values = || texts(requirement, "values").map(String::from).collect();
         let is = match text(requirement, "operator") {
             "In" => Selects::In(values()),

@@ -11,6 +11,7 @@
 //! writes; knows HTTP, or who asks.
 
 mod frames;
+mod gathering;
 mod limits;
 mod list;
 mod listed;
@@ -19,6 +20,7 @@ mod page_start;
 mod plan;
 mod present;
 mod read_price;
+mod shown_store;
 #[cfg(test)]
 mod tests;
 mod wall_time;
@@ -37,5 +39,6 @@ pub use plan::{
 };
 pub use present::{As, Encoding, IncludeObject, ListMeta, Presenter, Shown};
 pub use read_price::{Making, Rendering, cpu, sent};
+pub use shown_store::ShownStore;
 pub use wall_time::{rfc3339, timestamp};
 pub use watch::{Now, Step, Wait, WatchBody, WatchSession};

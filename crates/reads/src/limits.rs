@@ -53,3 +53,14 @@ pub(crate) const SHARED_LIST_BYTES_MIN: usize = 256 << 10;
 /// Lists that are read at the same time, and are found by who asks for the same. Of more, the oldest are
 /// still read, and no longer found.
 pub(crate) const SHARED_LISTS_MAX: usize = 128;
+
+/// A list that takes less to be made is begun at once, whoever else asks for the same of another state: at a
+/// hundred writes a second that is half of a core.
+pub(crate) const GATHERED_MAKING_MIN: Duration = Duration::from_millis(5);
+
+/// Who asks for what was begun a moment ago, of another state, waits twice as long as it takes to be made,
+/// and no longer than this.
+pub(crate) const GATHERING_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// Lists of which it is known when they were begun. Of more the oldest are begun anew by who asks.
+pub(crate) const GATHERINGS_MAX: usize = 128;

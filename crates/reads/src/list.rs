@@ -1,17 +1,21 @@
 //! LIST: a pinned snapshot, walked at the client's speed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_apimachinery::{Key, Status};
+use forebay_catalog::Store;
 use forebay_catalog::counts::ListCount;
 use forebay_object::{Deflated, Object, Scratch, Segment, Segments};
+use forebay_rt::Clock;
 use forebay_watchcache::Interest;
 
-use crate::limits::{LEFT_OUT_SHOWN_MAX, SHARED_LIST_BYTES_MIN};
+use crate::limits::{GATHERED_MAKING_MIN, LEFT_OUT_SHOWN_MAX, SHARED_LIST_BYTES_MIN};
 use crate::listed::Listed;
 use crate::page::Reached;
-use crate::plan::{Begun, ListPlan, Planned};
+use crate::plan::{Begun, Freshness, ListPlan, Planned, Shared};
 use crate::present::Shown;
+use crate::shown_store::ShownStore;
 use crate::wall_time::timestamp;
 
 /// A LIST's body, made piece by piece. Pins its snapshot until dropped; holds no other copy of what it sends.
@@ -51,21 +55,78 @@ impl Planned<ListPlan, Shown> {
     /// # Errors
     /// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
     pub async fn run<L>(self, lease: L) -> Result<Begun<ListBody, L>, Status> {
-        let Planned { plan, interest, served, store, shown, shared, clock, .. } = self;
-        let reached = Reached::by(&store, &plan, &interest, &clock).await?;
+        self.run_among_equals(lease, Duration::ZERO, || {}).await
+    }
+
+    /// The same, where others may ask for the same all the while: see [`crate::gathering`].
+    ///
+    /// - `making`: CPU time that it is foreseen to take.
+    /// - `waits`: said before it waits with others, for half a second at most. Nothing is done for it
+    ///   meanwhile.
+    ///
+    /// # Errors
+    /// As [`Planned::run`].
+    pub async fn run_among_equals<L>(
+        self,
+        lease: L,
+        making: Duration,
+        waits: impl FnOnce(),
+    ) -> Result<Begun<ListBody, L>, Status> {
+        let Planned { plan, interest, served, shown, shared, clock, .. } = self;
+        // Who asks for one state is given no other.
+        let making = if matches!(plan.freshness, Freshness::Exact(_)) { Duration::ZERO } else { making };
+        let of = ShownStore::of(&served, &plan).await?;
+        let store = of.store();
+        let reached = of.guard(Reached::by(store, &plan, &interest, &clock)).await??;
         let after = plan.after(&interest);
         let weight = reached.snapshot.estimate(&interest, after.as_ref(), plan.limit);
         let is_shared = weight.bytes >= SHARED_LIST_BYTES_MIN;
         let page = (reached, interest, after, plan.limit);
         let list = Listed::new(page, (served, shown), store.lists.clone(), timestamp(&clock), is_shared);
-        let list = if is_shared { shared.lists.join(list) } else { Arc::new(list) };
+        let list = if is_shared {
+            let among = Among { shared: &shared, store, clock: &clock };
+            among.equals(list, making, waits).await
+        } else {
+            Arc::new(list)
+        };
         let looked_at = list.begin().await;
         let mut body = ListBody::new(list, true);
         body.seen.fetched = looked_at;
         if let Some(start) = body.list.start() {
-            body.list.reached.remember(&store, &start.meta);
+            body.list.reached.remember(store, &start.meta);
         }
         Ok(Begun { body, lease })
+    }
+}
+
+/// What a list is begun among.
+struct Among<'a> {
+    shared: &'a Shared,
+    store: &'a Store,
+    clock: &'a Clock,
+}
+
+impl Among<'_> {
+    /// `list`, or the equal one that others read; of a later state, if those have gathered for one that want
+    /// the same.
+    async fn equals(&self, list: Listed, making: Duration, waits: impl FnOnce()) -> Arc<Listed> {
+        let lists = &self.shared.lists;
+        if making < GATHERED_MAKING_MIN {
+            return lists.join(list);
+        }
+        if let Some(known) = lists.find(&list) {
+            return known;
+        }
+        let Some(gathering) = self.shared.gatherings.join(list.wanted(), making, self.clock.now()) else {
+            return lists.join(list);
+        };
+        waits();
+        let state = gathering.state(&self.store.cacher, self.clock).await;
+        // A cache that was filled anew meanwhile may be of another history.
+        lists.join(match state.filter(|state| state.follows(list.snapshot())) {
+            Some(state) => list.of_state(state, timestamp(self.clock)),
+            None => list,
+        })
     }
 }
 
@@ -251,12 +312,28 @@ impl Sink for Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use forebay_apimachinery::options::ListOptions;
     use forebay_apimachinery::selector::LabelSelector;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::As;
+    use crate::gathering::Gatherings;
+    use crate::limits::GATHERINGS_MAX;
     use crate::tests::{World, config_maps};
+
+    const MAKING: Duration = Duration::from_millis(100);
+
+    /// ConfigMaps of 300 kB.
+    async fn long() -> World {
+        let world = config_maps(Some("default")).await;
+        for number in 0..10 {
+            world.put(&format!("o-{number}"), json!({}), json!({ "text": "x".repeat(30_000) })).await;
+        }
+        world
+    }
 
     /// ConfigMaps `o-0` to `o-7`, of which the first and the last have the label `app`.
     async fn world() -> World {
@@ -329,5 +406,98 @@ mod tests {
             assert_eq!(names(&out), want);
             assert_eq!(String::from_utf8_lossy(&out).contains("\"continue\":"), more);
         }
+    }
+
+    /// There is another state, and the cache has it.
+    async fn written(world: &World) {
+        world.put("o-a", json!({}), json!({})).await;
+        drop(world.list(&ListOptions::default()).await.expect("lists"));
+    }
+
+    /// The body of a LIST of everything at any state, begun among equals that take long.
+    async fn among_equals(world: &World, waits: &Cell<usize>) -> ListBody {
+        let options = ListOptions { resource_version: "0".into(), ..ListOptions::default() };
+        let planned = world.planner.list(&world.target, &options, As::Object.into()).expect("is in order");
+        let waits = || waits.set(waits.get() + 1);
+        planned.run_among_equals((), MAKING, waits).await.expect("lists").body
+    }
+
+    #[tokio::test]
+    async fn those_who_come_while_a_list_is_made_are_given_one_later_state() {
+        let world = long().await;
+        let gatherings = &world.planner.shared.gatherings;
+        let first = world.list(&ListOptions::default()).await.expect("lists");
+        written(&world).await;
+        let (now, waits) = (world.clock.now(), Cell::new(0));
+        // From here on time passes only here.
+        tokio::time::pause();
+        assert!(
+            gatherings.join(first.list.wanted(), MAKING, world.clock.now()).is_none(),
+            "the first one goes on"
+        );
+        let (second, third) = tokio::join!(among_equals(&world, &waits), among_equals(&world, &waits));
+        assert!(world.clock.now() - now >= 2 * MAKING && waits.get() == 2, "{}", waits.get());
+        assert!(second.is_same(&third) && !second.is_same(&first));
+        // Who asks for a state that others read waits for nobody.
+        let fourth = among_equals(&world, &waits).await;
+        assert!(fourth.is_same(&second) && waits.get() == 2);
+    }
+
+    #[tokio::test]
+    async fn one_who_waits_and_leaves_is_followed_by_the_next() {
+        let world = long().await;
+        let first = world.list(&ListOptions::default()).await.expect("lists");
+        written(&world).await;
+        tokio::time::pause();
+        let waits = Cell::new(0);
+        assert!(
+            world.planner.shared.gatherings.join(first.list.wanted(), MAKING, world.clock.now()).is_none()
+        );
+        let mut leaves = Box::pin(among_equals(&world, &waits));
+        let poll = std::future::poll_fn(|cx| std::task::Poll::Ready(leaves.as_mut().poll(cx).is_ready()));
+        assert!(!poll.await);
+        let stays = among_equals(&world, &waits);
+        let (stays, ()) = tokio::join!(stays, async {
+            tokio::task::yield_now().await;
+            drop(leaves);
+        });
+        assert!(waits.get() == 2 && !stays.is_same(&first));
+    }
+
+    #[tokio::test]
+    async fn a_list_is_begun_at_most_once_in_twice_the_time_that_it_takes() {
+        let world = long().await;
+        let all = world.list(&ListOptions::default()).await.expect("lists").list.clone();
+        let few = ListOptions { limit: 3, ..ListOptions::default() };
+        let page = world.list(&few).await.expect("lists").list.clone();
+        let (gatherings, begin) = (Gatherings::default(), world.clock.now());
+        let join = |list: &Listed, making, at_ms| {
+            gatherings.join(list.wanted(), making, begin + Duration::from_millis(at_ms))
+        };
+        assert!(join(&all, MAKING, 0).is_none());
+        assert!(join(&page, MAKING, 10).is_none(), "another list");
+        let both = [30, 190].map(|at| join(&all, MAKING, at).expect("one to wait with"));
+        assert!(Arc::ptr_eq(&both[0], &both[1]));
+        // Those were let go at 200: the next ones at 400, and behind a pause nobody waits.
+        let next = join(&all, MAKING, 210).expect("one to wait with");
+        assert!(!Arc::ptr_eq(&next, &both[0]) && Arc::ptr_eq(&next, &join(&all, MAKING, 390).expect("it")));
+        assert!(join(&all, MAKING, 700).is_none());
+        // However long it takes, nobody waits longer than that.
+        let long = Duration::from_secs(10);
+        assert!(join(&all, long, 1_199).is_some() && join(&all, long, 1_701).is_none());
+    }
+
+    #[tokio::test]
+    async fn of_too_many_lists_it_is_forgotten_when_the_oldest_were_begun() {
+        let world = long().await;
+        let (gatherings, now) = (Gatherings::default(), world.clock.now());
+        let mut lists = Vec::new();
+        for limit in 1..=GATHERINGS_MAX as i64 + 1 {
+            let page = ListOptions { limit, ..ListOptions::default() };
+            lists.push(world.list(&page).await.expect("lists").list.clone());
+        }
+        assert!(lists.iter().all(|list| gatherings.join(list.wanted(), MAKING, now).is_none()));
+        assert!(gatherings.join(lists[1].wanted(), MAKING, now).is_some());
+        assert!(gatherings.join(lists[0].wanted(), MAKING, now).is_none(), "it is begun anew");
     }
 }

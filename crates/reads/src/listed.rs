@@ -15,6 +15,7 @@ use forebay_watchcache::{FieldSource, Interest, Snapshot};
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
 
+use crate::gathering::Wanted;
 use crate::limits::{MEASURE_BATCH, SHARED_LISTS_MAX};
 use crate::page::Reached;
 use crate::present::{As, Encoding, ListMeta, Presenter, Shown};
@@ -84,6 +85,14 @@ impl<T> PartialEq for Place<T> {
 }
 
 impl SharedLists {
+    /// The list that others read and that is equal to this one.
+    pub fn find(&self, list: &Listed) -> Option<Arc<Listed>> {
+        let identity = list.identity();
+        let lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        // Few: at most [`SHARED_LISTS_MAX`], and most differ in their first field.
+        lists.iter().find(|known| known.identity == identity)?.list.upgrade()
+    }
+
     /// `list`, or the equal one that others read.
     pub fn join(&self, list: Listed) -> Arc<Listed> {
         let identity = list.identity();
@@ -122,6 +131,24 @@ impl Listed {
         let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
         let start = OnceCell::new();
         Listed { reached, served, shown, presenter, interest, after, limit, now, counts, is_shared, start }
+    }
+
+    /// What it is, of whichever state.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            served: Arc::downgrade(&self.served),
+            shown: self.shown,
+            after: self.after.clone(),
+            limit: self.limit,
+            interest: self.interest.clone(),
+        }
+    }
+
+    /// The same of another state, which is asked for now.
+    pub fn of_state(self, snapshot: Arc<Snapshot>, now: Timestamp) -> Listed {
+        let Listed { interest, after, limit, served, shown, counts, is_shared, .. } = self;
+        let page = (Reached::at(snapshot), interest, after, limit);
+        Listed::new(page, (served, shown), counts, now, is_shared)
     }
 
     fn identity(&self) -> Identity {

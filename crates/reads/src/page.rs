@@ -84,8 +84,12 @@ impl Reached {
                 };
             }
         };
-        let snapshot = read.map_err(|error| errors::cache(&error))?;
-        Ok(Reached { revision: snapshot.revision(), snapshot, part: None })
+        read.map(Reached::at).map_err(|error| errors::cache(&error))
+    }
+
+    /// A state as it is.
+    pub fn at(snapshot: Arc<Snapshot>) -> Reached {
+        Reached { revision: snapshot.revision(), snapshot, part: None }
     }
 
     /// What the page of at most `limit` objects after a place says of itself.

@@ -15,14 +15,16 @@ use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::{ListOptions, field_forbidden, field_not_supported};
 use forebay_apimachinery::{Cause, Key, Reason, Revision, Status};
 use forebay_catalog::{Served, Store, Target};
+use forebay_object::Object;
 use forebay_rt::{Clock, Random};
 use forebay_watchcache::{Estimate, Interest};
 
 use crate::frames::{EventForm, Frames};
+use crate::gathering::Gatherings;
 use crate::limits::{LONG_WATCH_SECONDS_MIN, WATCH_SECONDS_MAX};
 use crate::listed::SharedLists;
 use crate::page_start;
-use crate::present::Shown;
+use crate::present::{As, Encoding, Shown};
 
 /// A LIST or a WATCH that was found to be in order, and has read nothing yet. Whoever admits requests sees
 /// what it weighs, and runs it on a lease for that, which the answer holds.
@@ -44,6 +46,8 @@ pub struct Weight {
     pub of: Estimate,
     /// Whether all in reach is shown at once: then blocks may go as they are.
     pub is_whole: bool,
+    /// Of those that are shown as protobuf, the objects whose messages have yet to be made.
+    pub unmade: usize,
 }
 
 /// The body of an answer that has begun, and the lease that it was begun on: who sends the one holds the
@@ -122,6 +126,7 @@ pub struct WatchPlan {
 pub(crate) struct Shared {
     pub frames: Arc<Frames>,
     pub lists: SharedLists,
+    pub gatherings: Gatherings,
 }
 
 /// Makes plans. One for the whole server: its readers share what they read.
@@ -141,8 +146,9 @@ impl Planner {
         frame_lead_bytes: usize,
         min_request_timeout: Duration,
     ) -> Planner {
-        let shared =
-            Shared { frames: Arc::new(Frames::new(frame_lead_bytes)), lists: SharedLists::default() };
+        let frames = Arc::new(Frames::new(frame_lead_bytes));
+        let (lists, gatherings) = (SharedLists::default(), Gatherings::default());
+        let shared = Shared { frames, lists, gatherings };
         Planner { shared: Arc::new(shared), clock, random, min_request_timeout }
     }
 
@@ -158,7 +164,10 @@ impl Planner {
     ) -> Result<Planned<ListPlan, Shown>, Status> {
         let store = target.served.stored()?;
         let (plan, interest) = list(target, &store, options)?;
-        let weight = Weight::of(&store, &interest, &plan);
+        let mut weight = Weight::of(&store, &interest, &plan);
+        if (shown.what, shown.encoding) == (As::Object, Encoding::Protobuf) {
+            weight.unmade = unmade(target, &store, &interest, weight);
+        }
         Ok(self.planned(target, store, (plan, interest, weight), shown))
     }
 
@@ -178,11 +187,13 @@ impl Planner {
         let store = target.served.stored()?;
         let draw = |bound| self.random.below(bound);
         let (plan, interest) = watch(target, &store, options, self.min_request_timeout, draw, path_form)?;
-        let weight = if plan.has_state() {
-            Weight::of(&store, &interest, &ListPlan::EVERYTHING)
-        } else {
-            Weight::default()
-        };
+        let mut weight = Weight::default();
+        if plan.has_state() {
+            weight = Weight::of(&store, &interest, &ListPlan::EVERYTHING);
+            if shown.what == As::Object && !shown.format.has_stored_form {
+                weight.unmade = unmade(target, &store, &interest, weight);
+            }
+        }
         Ok(self.planned(target, store, (plan, interest, weight), shown))
     }
 
@@ -260,8 +271,19 @@ impl Weight {
         let Ok(state) = store.cacher.snapshot() else { return Weight::default() };
         let of = state.estimate(interest, plan.after(interest).as_ref(), plan.limit);
         let is_cut = plan.start_after.is_some() || plan.limit.is_some_and(|limit| limit <= of.selected);
-        Weight { of, is_whole: interest.is_unfiltered() && !is_cut }
+        Weight { of, is_whole: interest.is_unfiltered() && !is_cut, unmade: 0 }
     }
+}
+
+/// How many messages a read in protobuf has to make: all of them where nobody asked for any for a while.
+fn unmade(target: &Target, store: &Store, interest: &Interest, Weight { of, .. }: Weight) -> usize {
+    let cacher = &store.cacher;
+    let Some(ty) = target.served.ty() else { return 0 };
+    if cacher.message_bytes().get() == 0 {
+        return of.selected;
+    }
+    let is_unmade = |object: &Object| object.message_made(ty.index()).is_none();
+    cacher.snapshot().map_or(0, |state| state.part_of(interest, of.selected, is_unmade))
 }
 
 /// What the path and the selectors are about.

@@ -10,7 +10,7 @@ use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse};
 use forebay_catalog::store::Mode;
 use forebay_catalog::{Opener, Target, table};
 use forebay_embedded::{Engine, Options};
-use forebay_rt::{Clock, Random, Tasks};
+use forebay_rt::{Clock, ManualClock, Random, Tasks};
 use forebay_watchcache::limits::{LOOSE_BYTES_MAX, PACE};
 use forebay_watchcache::{EarlyReaders, History, Room};
 use serde_json::{Value, json};
@@ -21,13 +21,15 @@ use crate::{As, ListBody, Planned, Planner, WatchBody, WatchPlan, status_without
 pub(crate) struct World {
     pub(crate) planner: Planner,
     pub(crate) clock: Clock,
+    /// Moves the time of day.
+    pub(crate) hand: ManualClock,
     /// The ConfigMaps, of a namespace or of all.
     pub(crate) target: Target,
 }
 
 /// A world without ConfigMaps, and those of `namespace` as its target.
 pub(crate) async fn config_maps(namespace: Option<&str>) -> World {
-    let (clock, _hand) = Clock::manual(1_700_000_000_000);
+    let (clock, hand) = Clock::manual(1_700_000_000_000);
     let backend =
         Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
     let opener = Opener {
@@ -45,7 +47,7 @@ pub(crate) async fn config_maps(namespace: Option<&str>) -> World {
     served.store.as_ref().expect("stored").cacher.wait_ready().await;
     let target = Target::of_server(served, namespace.map(str::to_owned), None);
     let planner = Planner::new(clock.clone(), Arc::new(Random::seeded(7)), 0, Duration::from_secs(1_800));
-    World { planner, clock, target }
+    World { planner, clock, hand, target }
 }
 
 impl World {

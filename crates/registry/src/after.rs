@@ -15,6 +15,7 @@ use forebay_object::Object;
 use crate::context::Context;
 use crate::limits::TAKEN_IN_WAIT;
 use crate::policy_source;
+use crate::rights_source;
 use crate::services;
 use crate::write::deletion;
 
@@ -28,6 +29,8 @@ pub(crate) async fn write(context: &Context, served: &Served, object: &Object) {
         crds_taken_in(context, object.revision()).await;
     } else if policy_source::has(served) {
         policy_source::take_in(context, served, object.revision()).await;
+    } else if rights_source::has(served) {
+        rights_source::take_in(context, served, object.revision()).await;
     } else if DECIDES.iter().any(|resource| served.is("", resource))
         && let Some(store) = &served.store
     {
@@ -50,6 +53,8 @@ pub(crate) async fn delete(
         crds_taken_in(context, revision).await;
     } else if policy_source::has(served) && mode == Mode::Commit {
         policy_source::take_in(context, served, revision).await;
+    } else if rights_source::has(served) && mode == Mode::Commit {
+        rights_source::take_in(context, served, revision).await;
     }
     if mode == Mode::Commit {
         services::after_delete(context, served, object, revision).await;

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_admission::{Admission, ServiceAccountAdmission};
+use forebay_admission::Admission;
 use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_backend::Backend;
 use forebay_catalog::Opener;
+use forebay_rbac::RightsInForce;
 use forebay_rt::{Clock, Tasks};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Room};
@@ -27,8 +28,6 @@ pub struct Config {
     pub event_ttl: Option<Duration>,
     /// A watch without a timeout of its own ends after this to twice this (`--min-request-timeout`).
     pub min_request_timeout: Duration,
-    /// Whether pods have to have a service account.
-    pub service_account_admission: ServiceAccountAdmission,
     pub services: ServicesConfig,
     /// Which admission plugins are on (`--disable-admission-plugins`).
     pub admission: Admission,
@@ -36,8 +35,11 @@ pub struct Config {
     pub webhooks: Arc<dyn Calls>,
     /// What is counted of that.
     pub webhook_metrics: Arc<WebhookMetrics>,
-    /// Who is asked when a policy asks what somebody may.
+    /// Who is asked when a policy asks what somebody may, and whether somebody may give rights that they have
+    /// not.
     pub authorizer: Arc<dyn Authorizer>,
+    /// Where the rights of roles and bindings are published; none where nobody asks for them.
+    pub rights: Option<Arc<RightsInForce>>,
     /// How soon the caches seal what is quiet.
     pub pace: Pace,
     /// Whose the store's history is.
@@ -68,19 +70,19 @@ impl Config {
     }
 }
 
-/// A lone server's: nothing that a flag of its own would have to ask for, and events are kept.
+/// A lone server's: nobody makes service accounts, so that pods need none, and events are kept.
 impl Default for Config {
     fn default() -> Config {
         Config {
             storage_prefix: "/registry".to_string(),
             event_ttl: None,
             min_request_timeout: Duration::from_secs(1_800),
-            service_account_admission: ServiceAccountAdmission::Off,
             services: ServicesConfig::default(),
-            admission: Admission::default(),
+            admission: Admission::without(["ServiceAccount"]),
             webhooks: Arc::new(NobodyCalls),
             webhook_metrics: Arc::default(),
             authorizer: Arc::new(NobodyAsked),
+            rights: None,
             pace: limits::PACE,
             history: History::Own,
             room: Arc::new(Room::new(limits::LOOSE_BYTES_MAX)),

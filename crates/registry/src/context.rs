@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::in_force::InForce;
 use crate::quota_queue::Quotas;
+use crate::rights_source::RightsTaken;
 use crate::ruled::Ruled as _;
 use crate::services::Services;
 
@@ -39,6 +40,7 @@ pub(crate) struct Context {
     pub(crate) admission: Admission,
     pub(crate) in_force: InForce,
     pub(crate) quotas: Quotas,
+    pub(crate) rights: RightsTaken,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -57,11 +59,11 @@ impl Context {
         let catalog = table::catalog(&opener, forebay_strategy::convert::of);
         let services = Services::new(&opener);
         let random = Arc::new(random);
-        let admission = config.admission.clone().with_service_accounts(config.service_account_admission);
         Context {
-            admission,
+            admission: config.admission.clone(),
             in_force: InForce::default(),
             quotas: Quotas::default(),
+            rights: RightsTaken::default(),
             planner: Planner::new(
                 clock.clone(),
                 random.clone(),

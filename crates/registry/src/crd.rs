@@ -15,6 +15,7 @@ use forebay_catalog::crd::{LayoutKey, is_true, needs, text};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Decision, Mode, Store};
 use forebay_catalog::{Catalog, Served, custom_served, retire, table};
+use forebay_crd::check::has_webhook_conversion;
 use forebay_crd::conditions;
 use forebay_object::Object;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 use self::cleanup::{Cleanup, Deletion};
 use crate::context::Context;
+use crate::conversion;
 use crate::owners;
 
 /// How long a new resource's cache is waited for before it is published all the same.
@@ -73,7 +75,10 @@ impl Known {
     fn take(&mut self, value: Value, revision: Revision) {
         let is_other = |pointer: &str| value.pointer(pointer) != self.value.pointer(pointer);
         let changed = is_other("/spec") || is_other("/status/acceptedNames");
-        let outdated = changed || is_other("/metadata/deletionTimestamp") || is_other("/metadata/uid");
+        // Where a webhook converts, it counts what objects may be stored in.
+        let restored = has_webhook_conversion(&value) && is_other("/status/storedVersions");
+        let outdated =
+            changed || restored || is_other("/metadata/deletionTimestamp") || is_other("/metadata/uid");
         if changed {
             self.since = revision;
         }
@@ -108,7 +113,7 @@ impl Known {
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = version["storage"].clone();
         }
-        let served = custom_served(&crd, store, &key.fields, self.since).pop()?;
+        let served = custom_served(&crd, (store, &key.fields), self.since, None).pop()?;
         Some((store.clone(), served))
     }
 }
@@ -355,7 +360,9 @@ impl Controller {
                 known.served = None;
             }
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
-                known.served = Some(custom_served(&known.value, store, &key.fields, known.since));
+                let conversion = conversion::of(&self.context, &known.value);
+                let storage = (store, &*key.fields);
+                known.served = Some(custom_served(&known.value, storage, known.since, conversion.as_ref()));
             }
         }
         let deadline = self.context.clock.now() + READY_WAIT;

@@ -10,7 +10,7 @@ use forebay_apimachinery::{Key, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::store::{Done, Store};
 use forebay_object::Object;
-use forebay_reads::{As, DeletionPlan, ListMeta, ListPlan, Page, Presenter, page};
+use forebay_reads::{As, DeletionPlan, ListMeta, ListPlan, Page, Presenter, ShownStore, page};
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -39,11 +39,25 @@ pub(crate) async fn delete(
     delete_as(context, target, options, AskedBy::Name).await
 }
 
+/// Deletes a pod that an Eviction is for: nobody judges that anew.
+///
+/// # Errors
+/// As [`delete`].
+pub(crate) async fn delete_evicted(
+    context: &Arc<Context>,
+    target: &Target,
+    options: &DeleteOptions,
+) -> Result<Answer, Status> {
+    delete_as(context, target, options, AskedBy::Eviction).await
+}
+
 /// How an object that is deleted was asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AskedBy {
     Name,
     Collection,
+    /// What an Eviction asks for was judged as that.
+    Eviction,
 }
 
 async fn delete_as(
@@ -68,14 +82,19 @@ async fn delete_object(
     let served = &target.served;
     let mut write = Write::new(Verb::Delete, target, Input::Deletion(options), options);
     write.is_nameless = by == AskedBy::Collection;
-    rounds::admit(&mut write, context).await?;
+    write.is_judged = by == AskedBy::Eviction;
+    if !write.is_judged {
+        rounds::admit(&mut write, context).await?;
+    }
     let store = served.stored()?;
     if options.ignores_read_errors() {
         let key = store.key(target.namespace(), target.name());
         return delete_corrupt(target, &store, &key).await;
     }
     write.store = Some(store);
-    rounds::delete(&mut write, context).await?;
+    if let Err(status) = rounds::delete(&mut write, context).await {
+        return Err(write.refused(status));
+    }
     let outcome = match write.done.take() {
         Some(Done::Deleted { object, revision, .. }) => {
             if served.rules().flags().returns_deleted_object {
@@ -153,8 +172,9 @@ async fn delete_selected(
 ) -> Result<(usize, Option<DeletedList>), Status> {
     let (limit, mut left) = (plan.limit.unwrap_or(usize::MAX), plan.limit.unwrap_or(usize::MAX));
     let served = &target.served;
-    let store = served.stored()?;
-    let page = page(&store, &plan, &interest, &context.clock).await?;
+    // Selected as they are shown, and each is kept for as long as it takes.
+    let shown = ShownStore::of(served, &plan).await?;
+    let page = shown.guard(page(shown.store(), &plan, &interest, &context.clock)).await??;
     let Page { snapshot, mut after, meta } = page;
     let mut deleted = match collect {
         Collect::List => Some(DeletedList::new(served, meta)),

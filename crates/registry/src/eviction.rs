@@ -166,7 +166,7 @@ async fn delete_evicted(
             *revision = object.revision().to_string();
         }
     }
-    delete::delete(context, target, &options).await.map(|_| ())
+    delete::delete_evicted(context, target, &options).await.map(drop)
 }
 
 fn revision_of(pod: &Value) -> Option<String> {

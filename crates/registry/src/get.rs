@@ -21,6 +21,19 @@ pub(crate) async fn get(
     target: &Target,
     freshness: Freshness,
 ) -> Result<Arc<Object>, Status> {
+    let object = stored(context, target, freshness).await?;
+    match &target.served.converted {
+        Some(converted) => converted.shown(&object, &target.lease).await,
+        None => Ok(object),
+    }
+}
+
+/// The object as it is stored.
+async fn stored(
+    context: &Arc<Context>,
+    target: &Target,
+    freshness: Freshness,
+) -> Result<Arc<Object>, Status> {
     let store = target.served.stored()?;
     let key = store.key(target.namespace(), target.name());
     let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;

@@ -118,11 +118,16 @@ impl CatalogChanges {
 impl Informer {
     /// The next notice if there is one now; never waits.
     pub fn try_next(&mut self) -> Option<Notice> {
+        self.try_next_change().map(|(notice, _)| notice)
+    }
+
+    /// The same, with the object that is put as it was told of last, if it was.
+    pub fn try_next_change(&mut self) -> Option<(Notice, Option<Arc<Object>>)> {
         if let Some(object) = self.instead.take() {
-            return Some(Notice::Put(object));
+            return Some((Notice::Put(object), None));
         }
         loop {
-            return Some(match self.follower.try_next()? {
+            let notice = match self.follower.try_next()? {
                 Followed::Change(Changed {
                     previous: Some(gone),
                     current: Some(object),
@@ -132,13 +137,16 @@ impl Informer {
                     self.instead = Some(object);
                     Notice::Deleted(gone)
                 }
-                Followed::Change(Changed { current: Some(object), .. }) => Notice::Put(object),
+                Followed::Change(Changed { previous, current: Some(object), .. }) => {
+                    return Some((Notice::Put(object), previous));
+                }
                 Followed::Change(Changed { previous: Some(object), .. }) => Notice::Deleted(object),
                 // Only a cache of another server lets go of what it holds.
                 Followed::Change(_) | Followed::Relisted(_) | Followed::LetGo => continue,
                 Followed::Synced(_) => Notice::Synced,
                 Followed::Ended => Notice::Ended,
-            });
+            };
+            return Some((notice, None));
         }
     }
 

@@ -12,6 +12,7 @@ mod config;
 mod configuration;
 mod consumed;
 mod context;
+mod conversion;
 mod crd;
 mod create;
 mod delete;
@@ -34,7 +35,9 @@ mod quota_queue;
 mod quotas;
 mod registry;
 mod review;
+mod rights_source;
 mod ruled;
+mod service_address;
 mod services;
 mod subresources;
 #[cfg(test)]
@@ -43,7 +46,7 @@ mod update;
 mod write;
 
 pub use config::Config;
-pub use forebay_admission::{Admission, ServiceAccountAdmission};
+pub use forebay_admission::{Admission, LimitedResources, SecurityConfiguration};
 pub use identity::Identity;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use registry::Registry;

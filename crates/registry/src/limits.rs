@@ -35,7 +35,13 @@ pub(crate) const UNPROCESSED_RETRY_SECONDS: u32 = 10;
 /// How long the writer of a CRD waits for it to be served.
 pub(crate) const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 
+/// Roles and bindings taken in without giving way to others: some tens of microseconds each.
+pub(crate) const RIGHTS_BATCH: usize = 64;
+
 // What the server writes by itself.
+
+/// How often a start looks again at a role that others write, too.
+pub(crate) const RECONCILE_ROUNDS_MAX: usize = 8;
 
 /// How often a member is looked at while other servers write it, too.
 pub(crate) const PUBLISH_ATTEMPTS_MAX: usize = 16;
@@ -78,6 +84,10 @@ pub(crate) const CHARGE_RETRIES: usize = 3;
 /// the same, which the controller puts right.
 pub(crate) const CHARGE_WAIT: Duration = Duration::from_secs(10);
 
+/// Values of one annotation of a policy that an audit log is told: each binding may say one with each of its
+/// parameters. Those beyond are not kept.
+pub(crate) const NOTED_MAX: usize = 64;
+
 // Webhooks.
 
 /// Warnings of webhooks that one write keeps: their header has room for fewer.
@@ -85,3 +95,6 @@ pub(crate) const TOLD_MAX: usize = 256;
 
 /// Endpoints of a webhook's service that are tried, one after the other, where its address is not in reach.
 pub(crate) const ENDPOINTS_TRIED_MAX: usize = 8;
+
+/// How long the answer to a conversion is waited for. Upstream waits for as long as its request does, 60 s.
+pub(crate) const CONVERSION_WAIT: Duration = Duration::from_secs(30);

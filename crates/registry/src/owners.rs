@@ -4,7 +4,7 @@
 //! knows a write; who asks for one is `write/own.rs`.
 
 use forebay_apimachinery::{Lease, Status};
-use forebay_catalog::{Served, Versioned};
+use forebay_catalog::{Served, Versioned, WantedConversions};
 use forebay_fieldmanager::{FieldManager, Sent};
 use serde_json::{Value, json};
 
@@ -68,9 +68,20 @@ pub(crate) fn of_served<T>(
     lease: &Lease,
     ask: impl FnOnce(&FieldManager<'_, '_>) -> T,
 ) -> Result<T, Status> {
+    of_converted((served, None), subresource, context, lease, ask)
+}
+
+/// The same of an object that a webhook may have converted: what it made is known, or wanted.
+pub(crate) fn of_converted<T>(
+    (served, made): (&Served, Option<&WantedConversions>),
+    subresource: &str,
+    context: &Context,
+    lease: &Lease,
+    ask: impl FnOnce(&FieldManager<'_, '_>) -> T,
+) -> Result<T, Status> {
     let (gvk, kind) = (&served.gvk, &*served.kind);
     let (filters, now) = (kind.reset_fields(subresource), context.now_rfc3339());
-    let (versions, api_version) = (Versioned { kind, lease }, gvk.api_version());
+    let (versions, api_version) = (Versioned { kind, lease, made }, gvk.api_version());
     let fields = FieldManager::new(&versions, &api_version, &gvk.kind, subresource, filters, &now, lease);
     Ok(ask(&fields.map_err(Status::internal)?))
 }

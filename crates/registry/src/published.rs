@@ -16,7 +16,7 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
 use forebay_apimachinery::{Reason, Revision, Status};
 use forebay_reads::Freshness;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::create;
@@ -29,17 +29,11 @@ use forebay_catalog::Target;
 
 const NAMESPACE: &str = "kube-system";
 
-/// A member of a ConfigMap.
-#[derive(Clone, Copy)]
-struct Member {
-    map: &'static str,
-    key: &'static str,
-}
-
-const CLIENT_AUTHORITIES: Member =
-    Member { map: "extension-apiserver-authentication", key: "client-ca-file" };
-const TOKENS_TRACKED: Member =
-    Member { map: "kube-apiserver-legacy-service-account-token-tracking", key: "since" };
+/// What tells who asks.
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
+const CLIENT_AUTHORITIES: &str = "client-ca-file";
+const TOKENS_TRACKED: &str = "kube-apiserver-legacy-service-account-token-tracking";
+const SINCE: &str = "since";
 
 /// Publishes the authorities of client certificates.
 ///
@@ -51,7 +45,23 @@ pub(crate) async fn publish_client_authorities(
     context: &Arc<Context>,
     bundle: impl Fn(&str) -> String,
 ) -> Result<(), Status> {
-    publish_member(context, CLIENT_AUTHORITIES, bundle).await
+    let wanted = |published: &dyn Fn(&str) -> String| {
+        vec![(CLIENT_AUTHORITIES, bundle(&published(CLIENT_AUTHORITIES)))]
+    };
+    publish(context, AUTHENTICATION, wanted).await
+}
+
+/// Publishes what tells who asks.
+///
+/// - `wanted`: from the published members to those that have to be.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(crate) async fn publish_authentication(
+    context: &Arc<Context>,
+    wanted: impl Fn(&dyn Fn(&str) -> String) -> Members,
+) -> Result<(), Status> {
+    publish(context, AUTHENTICATION, wanted).await
 }
 
 /// Publishes the day since which tokens are tracked: the first day on which that was asked for.
@@ -60,22 +70,26 @@ pub(crate) async fn publish_client_authorities(
 /// When the store cannot be written or read.
 pub(crate) async fn publish_tokens_tracked(context: &Arc<Context>) -> Result<(), Status> {
     let today = context.timestamp().strftime("%Y-%m-%d").to_string();
-    let first = |since: &str| match since.parse::<jiff::civil::Date>() {
-        Ok(_) => since.to_owned(),
-        Err(_) => today.clone(),
+    let first = |published: &dyn Fn(&str) -> String| {
+        let since = published(SINCE);
+        let is_day = since.parse::<jiff::civil::Date>().is_ok();
+        vec![(SINCE, if is_day { since } else { today.clone() })]
     };
-    publish_member(context, TOKENS_TRACKED, first).await
+    publish(context, TOKENS_TRACKED, first).await
 }
 
+/// Members of a ConfigMap.
+type Members = Vec<(&'static str, String)>;
+
 /// Another server may do the same at the same time: who comes second looks again.
-async fn publish_member(
+async fn publish(
     context: &Arc<Context>,
-    member: Member,
-    wanted: impl Fn(&str) -> String,
+    map: &'static str,
+    wanted: impl Fn(&dyn Fn(&str) -> String) -> Members,
 ) -> Result<(), Status> {
     let mut attempt = 1;
     loop {
-        match try_publish(context, member, &wanted).await {
+        match try_publish(context, map, &wanted).await {
             Err(status)
                 if attempt < PUBLISH_ATTEMPTS_MAX
                     && matches!(status.reason, Reason::AlreadyExists | Reason::Conflict) =>
@@ -89,23 +103,28 @@ async fn publish_member(
 
 async fn try_publish(
     context: &Arc<Context>,
-    member: Member,
-    wanted: impl Fn(&str) -> String,
+    map: &'static str,
+    wanted: &impl Fn(&dyn Fn(&str) -> String) -> Members,
 ) -> Result<(), Status> {
     let served = context.catalog().resource("", "v1", "configmaps").cloned();
     let served = served.ok_or_else(|| Status::internal("configmaps are not served"))?;
-    let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(member.map.to_owned()));
+    let (namespace, name) = (Some(NAMESPACE.to_owned()), Some(map.to_owned()));
     let target = Target::of_server(served, namespace, name);
-    let published = match published(context, &target, member).await {
+    let published = match published(context, &target).await {
         Ok(published) => published,
         Err(failure) => return pass_over(&target, failure).await,
     };
-    let wanted = wanted(published.as_ref().map_or("", |(published, _)| published));
+    let member = |name: &str| {
+        let data = published.as_ref().map(|(data, _)| &data[name]);
+        data.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let wanted: Members = wanted(&member);
+    let data = Value::Object(wanted.iter().map(|(name, text)| ((*name).into(), json!(text))).collect());
     match published {
-        Some((published, _)) if published == wanted => Ok(()),
+        Some((old, _)) if wanted.iter().all(|(name, text)| old[*name] == **text) => Ok(()),
         Some((_, revision)) => {
             let metadata = json!({ "resourceVersion": revision.to_string() });
-            let patch = json!({ "metadata": metadata, "data": { member.key: wanted } }).to_string();
+            let patch = json!({ "metadata": metadata, "data": data }).to_string();
             let options = PatchOptions::default();
             update::patch(context, &target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
         }
@@ -113,8 +132,8 @@ async fn try_publish(
             let object = json!({
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": { "name": member.map, "namespace": NAMESPACE },
-                "data": { member.key: wanted },
+                "metadata": { "name": map, "namespace": NAMESPACE },
+                "data": data,
             });
             let target = Target { name: None, ..target };
             create::create(context, &target, &Body::Value(object), &CreateOptions::default()).await.map(drop)
@@ -122,17 +141,12 @@ async fn try_publish(
     }
 }
 
-/// The member as it is, and the revision of its map; `None` where there is no map.
-async fn published(
-    context: &Arc<Context>,
-    target: &Target,
-    member: Member,
-) -> Result<Option<(String, Revision)>, Status> {
+/// The members as they are, and the revision of their map; `None` where there is no map.
+async fn published(context: &Arc<Context>, target: &Target) -> Result<Option<(Value, Revision)>, Status> {
     match get::get(context, target, Freshness::Latest).await {
         Ok(object) => {
-            let value = target.served.to_value(&object)?;
-            let published = value["data"][member.key].as_str().unwrap_or_default().to_owned();
-            Ok(Some((published, object.revision())))
+            let mut value = target.served.to_value(&object)?;
+            Ok(Some((value["data"].take(), object.revision())))
         }
         Err(status) if status.reason == Reason::NotFound => Ok(None),
         Err(status) => Err(status),

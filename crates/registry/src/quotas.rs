@@ -13,7 +13,7 @@ use std::sync::Arc;
 use forebay_apimachinery::Status;
 use forebay_catalog::{Served, Target, errors};
 use forebay_object::Object;
-use forebay_quota::{Charge, DeviceClasses, QuotaRefusal, ResourceQuota};
+use forebay_quota::{Charge, DeviceClasses, QuotaRefusal, ResourceQuota, ToCover};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -33,8 +33,9 @@ pub(crate) async fn charge(
 ) -> Result<(), Refused> {
     let served = served(context).map_err(Refused::With)?;
     let known = cached(&served, namespace).map_err(Refused::With)?;
+    let is_limited = |quota: &Arc<Object>| counted(quota).is_some_and(|quota| request.is_limited_by(&quota));
     // Once: each quota of the namespace, for the whole write.
-    if !known.iter().any(|quota| counted(quota).is_some_and(|quota| request.is_limited_by(&quota))) {
+    if request.to_cover.is_empty() && !known.iter().any(is_limited) {
         return Ok(());
     }
     let (answer, answered) = oneshot::channel();
@@ -209,9 +210,13 @@ fn charge_each(counted: &mut [ResourceQuota], open: &[Waiting]) -> (Vec<Result<b
 /// Answers those that nothing has to be written for; returns the others.
 fn answer_judged(open: Vec<Waiting>, charged: Vec<Result<bool, QuotaRefusal>>) -> Vec<Waiting> {
     let mut left = Vec::new();
-    for (one, charged) in open.into_iter().zip(charged) {
+    for (mut one, charged) in open.into_iter().zip(charged) {
         match charged {
-            Ok(true) => left.push(one),
+            Ok(true) => {
+                // Only those that could not be written are looked at again.
+                one.request.to_cover = ToCover::default();
+                left.push(one);
+            }
             Ok(false) => one.answer(Ok(())),
             Err(refusal) => one.answer(Err(Refused::ByQuota(refusal))),
         }

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::context::Context;
 use crate::informer::{CatalogChanges, Informer, Objects};
+use crate::service_address::Found;
 use crate::{
     apply, bootstrap, create, delete, get, informer, kubernetes_service, neighbours, published, update,
 };
@@ -208,6 +209,34 @@ impl Registry {
     /// Tells of every catalog that is published from now on.
     pub fn catalog_changes(&self) -> CatalogChanges {
         informer::catalog_changes(&self.0)
+    }
+
+    /// The address of a service, host and port.
+    ///
+    /// # Errors
+    /// Why it has none, in upstream's words.
+    pub fn service_address(&self, namespace: &str, name: &str, port: u16) -> Result<Box<str>, String> {
+        Ok(Found::of(&self.0, namespace, name, port)?.address)
+    }
+
+    /// The endpoints of a service that are ready, some of them.
+    pub fn service_endpoints(&self, namespace: &str, name: &str, port: u16) -> Vec<Box<str>> {
+        let found = Found::of(&self.0, namespace, name, port);
+        found.map(|found| found.endpoints(&self.0, namespace, name)).unwrap_or_default()
+    }
+
+    /// Publishes what programs beside this server need to know to tell who asks them: whose certificates are
+    /// clients', and which proxies are believed.
+    ///
+    /// - `wanted`: from the published members, by name, to those that have to be.
+    ///
+    /// # Errors
+    /// When the store cannot be written or read.
+    pub async fn publish_authentication(
+        &self,
+        wanted: impl Fn(&dyn Fn(&str) -> String) -> Vec<(&'static str, String)>,
+    ) -> Result<(), Status> {
+        published::publish_authentication(&self.0, wanted).await
     }
 
     /// Publishes the authorities of client certificates.

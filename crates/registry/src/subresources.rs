@@ -17,7 +17,7 @@ use crate::get;
 use crate::incoming::{self, name_of};
 use crate::write::{Input, Write, rounds, scale};
 use forebay_api::{Answer, Body, Outcome, Success, SuccessOf};
-use forebay_catalog::Target;
+use forebay_catalog::{Served, Target};
 
 /// The Scale of an object.
 ///
@@ -50,7 +50,7 @@ pub(crate) async fn create(
         return Err(served.method_not_supported("update"));
     }
     match (served.group(), served.resource(), subresource) {
-        ("", "pods", "binding") => bind(context, target, body, options).await,
+        ("", "pods", "binding") => bind(context, target, body, options, None).await,
         ("", "pods", "eviction") => evict(context, target, body, options).await,
         _ => Err(Status::new(
             Reason::MethodNotAllowed,
@@ -71,16 +71,19 @@ async fn bind_what_is_named(
     let pods = pods.ok_or_else(|| target.served.method_not_supported("create"))?;
     let (name, subresource) = (Some(name_of(&sent.value).to_string()), Some("binding".into()));
     let pod = Target { served: pods, name, subresource, ..target.clone() };
-    bind(context, &pod, &Body::Value(sent.value), options).await
+    bind(context, &pod, &Body::Value(sent.value), options, Some(target.served.clone())).await
 }
 
+/// - `judged_as`: where it was posted to, if that is not the pod.
 async fn bind(
     context: &Arc<Context>,
     target: &Target,
     body: &Body,
     options: &CreateOptions,
+    judged_as: Option<Arc<Served>>,
 ) -> Result<Answer, Status> {
     let mut write = Write::new(Verb::Create, target, Input::Binding(body), options);
+    write.judged_as = judged_as;
     write.store = Some(target.served.stored()?);
     rounds::read(&mut write, context).await?;
     rounds::change(&mut write, context).await?;

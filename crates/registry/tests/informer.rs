@@ -36,6 +36,7 @@ fn target(
         subresource: None,
         caller: None,
         lease: Lease::of_server(),
+        context: forebay_catalog::RequestContext::default(),
     }
 }
 

@@ -42,6 +42,7 @@ impl World {
             subresource: parts.next(),
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         }
     }
 
@@ -132,7 +133,7 @@ const BUDGETS: &str = "policy@v1/poddisruptionbudgets/default";
 
 #[tokio::test]
 async fn an_eviction_takes_a_disruption_of_the_budget_until_there_is_none() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let status = json!({
         "observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2,
     });
@@ -172,7 +173,7 @@ async fn an_eviction_takes_a_disruption_of_the_budget_until_there_is_none() {
 
 #[tokio::test]
 async fn a_budget_that_nobody_has_looked_at_lets_nothing_through_but_what_disrupts_nothing() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     world.budget("x", json!({})).await;
     world.running_pod("p", true).await;
     let refused = world.evict("p", json!({})).await.expect_err("not processed");
@@ -186,7 +187,7 @@ async fn a_budget_that_nobody_has_looked_at_lets_nothing_through_but_what_disrup
 
 #[tokio::test]
 async fn a_pod_that_is_not_ready_goes_without_the_budget_as_it_was_found() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let status = json!({
         "observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 3,
     });
@@ -198,7 +199,7 @@ async fn a_pod_that_is_not_ready_goes_without_the_budget_as_it_was_found() {
 
 #[tokio::test]
 async fn a_pod_has_the_priority_of_its_class() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let pod = world.pod("none", json!({})).await.expect("let in");
     assert_eq!(
         (&pod["spec"]["priority"], &pod["spec"]["preemptionPolicy"]),
@@ -254,7 +255,7 @@ async fn a_pod_has_the_priority_of_its_class() {
 
 #[tokio::test]
 async fn plugins_that_are_turned_off_do_nothing() {
-    let off = Admission::without(["Priority", "DefaultTolerationSeconds", "RuntimeClass"]);
+    let off = Admission::without(["Priority", "DefaultTolerationSeconds", "RuntimeClass", "ServiceAccount"]);
     let world = World::new(off).await;
     let pod = world
         .pod("p", json!({"priorityClassName": "nope", "runtimeClassName": "nope"}))
@@ -265,7 +266,7 @@ async fn plugins_that_are_turned_off_do_nothing() {
 
 #[tokio::test]
 async fn a_runtime_class_brings_overhead_nodes_and_tolerations() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let class = json!({
         "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "rt"}, "handler": "h",
         "overhead": {"podFixed": {"cpu": "1"}},
@@ -293,7 +294,7 @@ async fn a_runtime_class_brings_overhead_nodes_and_tolerations() {
 
 #[tokio::test]
 async fn claims_and_ingresses_get_the_default_class() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let marked = |mark: &str| json!({"name": "def", "annotations": {mark: "true"}});
     let storage = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "a.b",
@@ -334,7 +335,7 @@ async fn claims_and_ingresses_get_the_default_class() {
 
 #[tokio::test]
 async fn an_autoscaler_is_one_object_in_both_versions() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let (v1, v2) = (
         "autoscaling@v1/horizontalpodautoscalers/default",
         "autoscaling@v2/horizontalpodautoscalers/default",
@@ -409,7 +410,7 @@ async fn an_autoscaler_is_one_object_in_both_versions() {
 
 #[tokio::test]
 async fn a_patch_that_makes_an_object_too_large_or_too_deep_is_refused() {
-    let world = World::new(Admission::default()).await;
+    let world = World::new(Config::default().admission).await;
     let map =
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "a": "1" } });
     let made = world.create("@v1/configmaps/default", map).await.expect("creates");

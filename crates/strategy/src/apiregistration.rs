@@ -21,9 +21,6 @@ use super::value::{
 const GROUP_PRIORITY_MAX: i64 = 20_000;
 const VERSION_PRIORITY_MAX: i64 = 1_000;
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
-/// What is said of a service that nobody asks.
-const NOT_AGGREGATED: &str =
-    "APIServices are stored, but this server does not aggregate: requests for this version are not passed on";
 const SPEC: Path<'static> = Path::root("spec");
 
 pub const KINDS: &[Rules] = &[Rules {
@@ -34,7 +31,6 @@ pub const KINDS: &[Rules] = &[Rules {
     prepare_update,
     validate_create: validate,
     validate_update,
-    warnings: warn,
     flags: Flags { unconditional_update: false, ..Flags::PLAIN },
     ..NONE
 }];
@@ -54,13 +50,6 @@ fn prepare_create(service: &mut Members, context: &Context<'_>) {
             "message": "Local APIServices are always available",
         });
         child_made(service, "status").insert("conditions".into(), json!([available]));
-    }
-}
-
-fn warn(service: &Members, update: Option<&Update<'_>>, warnings: &mut Vec<String>) {
-    let is_status = update.is_some_and(Update::is_status);
-    if !is_status && child(child_or_empty(service, "spec"), "service").is_some() {
-        warnings.push(NOT_AGGREGATED.to_string());
     }
 }
 

@@ -20,8 +20,9 @@
 //! - Each server has its own store, in memory: nothing is written to a disk, and nothing is synced. Its port
 //!   is a free one on 127.0.0.1, and its certificates are its own, so a client of another server never gets
 //!   in by mistake.
-//! - No controllers run, as with a kube-apiserver alone: nobody but the test writes. The flag
-//!   `--controllers=*` brings them.
+//! - No controllers run, as with a kube-apiserver alone, and pods need no service account, as in envtest:
+//!   nobody but the test writes. The flag `--controllers=*` brings both.
+//! - Whoever is known may do everything, unless the flag `--authorization-mode=RBAC` says otherwise.
 //! - [`TestServer::client`] is an administrator's. For other programs (kubectl, a controller in a process of
 //!   its own) there is [`TestServer::kubeconfig`], for a client of your own [`TestServer::config`].
 //! - Servers run on threads of their own, so a test may block, use a single-threaded runtime, or pause its

@@ -21,6 +21,8 @@ use tokio::task::JoinHandle;
 
 use crate::runtime;
 
+const AUTHORIZATION_MODE: &str = "authorization-mode";
+
 /// A running API server. Dropping it ends it.
 pub struct TestServer {
     client: Client,
@@ -174,9 +176,19 @@ async fn run(flags: Vec<OsString>, stop: Stop, tell: oneshot::Sender<Reach>) -> 
 }
 
 fn prepare(flags: Vec<OsString>) -> Result<Prepared, Error> {
-    // Without controllers, as envtest is; `--controllers=*` brings them.
-    let ours = ["--secure-port=0", "--controllers="].map(OsString::from);
-    let typed = argv::parse(ours.into_iter().chain(flags))?;
+    // Without controllers, and so without anybody who makes service accounts, as envtest is;
+    // `--controllers=*` brings both.
+    let said = argv::parse(flags.iter().cloned())?.flags;
+    let says = |name: &str| name == "controllers" || name.ends_with("admission-plugins");
+    let mut ours = vec!["--secure-port=0", "--controllers="];
+    if !said.iter().any(|(name, _)| says(name)) {
+        ours.push("--disable-admission-plugins=ServiceAccount");
+    }
+    // Whoever is known may do everything, so that a test needs no roles, unless it asks for them.
+    if !said.iter().any(|(name, _)| name == AUTHORIZATION_MODE) {
+        ours.push("--authorization-mode=AlwaysAllow");
+    }
+    let typed = argv::parse(ours.into_iter().map(OsString::from).chain(flags))?;
     if let Some(argument) = typed.rest.first() {
         return Err(Error::Usage(format!("unexpected argument: {argument}")));
     }

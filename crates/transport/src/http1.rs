@@ -31,6 +31,7 @@ use crate::reply::Reply;
 use crate::request_heads;
 use crate::service::{ReplyBody, Service};
 use crate::tls_stream::TlsConnection;
+use crate::tunnel;
 use crate::websocket;
 
 /// How a connection broke.
@@ -78,7 +79,7 @@ pub async fn serve<S: Service>(
         // connection.
         free.socket().set_patient(true);
         let is_last = reply.is_last();
-        if !watch(&mut free, reply, clock).await? {
+        if !watch(&mut free, reply, drain, clock).await? {
             break;
         }
         free.socket().set_patient(false);
@@ -192,7 +193,12 @@ fn may_take(request: &Request<Incoming>) -> bool {
 }
 
 /// Sends a watch until it ends. Returns whether the connection can go on.
-async fn watch<B: ReplyBody>(secure: &mut TlsConnection, reply: Reply<B>, clock: &Clock) -> io::Result<bool> {
+async fn watch<B: ReplyBody>(
+    secure: &mut TlsConnection,
+    reply: Reply<B>,
+    drain: &Drain,
+    clock: &Clock,
+) -> io::Result<bool> {
     let is_upgrade = matches!(reply, Reply::Upgrade(_));
     let response = reply.into_response();
     let head = head(&response, clock);
@@ -200,8 +206,11 @@ async fn watch<B: ReplyBody>(secure: &mut TlsConnection, reply: Reply<B>, clock:
     if is_upgrade {
         secure.write_all(&head).await?;
         secure.flush().await?;
-        // Boxed, because it is large, and most watches are none.
-        Box::pin(websocket::serve(secure, &mut body, clock)).await;
+        // Boxed, because they are large, and most watches are neither.
+        match body.take_tunnel() {
+            Some(far) => Box::pin(tunnel::carry(secure, far, drain, clock)).await,
+            None => Box::pin(websocket::serve(secure, &mut body, clock)).await,
+        }
         return Ok(false);
     }
     let mut sending = Sending { body, out: Out::head(head), is_sent: false, is_last: false };

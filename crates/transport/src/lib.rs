@@ -25,6 +25,7 @@ mod socket;
 mod socket_options;
 mod stalled_readers;
 mod tls_stream;
+mod tunnel;
 pub mod websocket;
 
 pub use abort::{Abort, UntilAborted};
@@ -36,5 +37,5 @@ pub use reply::{Exchange, Reply, SentBy};
 pub use response_channel::{ResponseChannel, SendBuffer};
 pub use server::{HttpServer, listen, serve_stream};
 pub use server_tls::{Http2, ServerTls, TlsError, certificates};
-pub use service::{ReaderWait, ReplyBody, Service};
+pub use service::{ReaderWait, ReplyBody, Service, Tunnel};
 pub use stalled_readers::{LetGoFor, ReaderTotals, StalledReaders, Stalls};

@@ -166,6 +166,9 @@ pub const WEBSOCKET_CONTROL_BYTES_MAX: usize = 125;
 /// How long the closing handshake of WebSocket may take.
 pub const WEBSOCKET_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
+/// Bytes of an upgraded connection that are on their way, in each direction. Then the side that sends waits.
+pub const TUNNEL_BYTES: usize = 16 << 10;
+
 /// A reader that takes nothing of its answer for so long loses it: the memory behind it is given back, and
 /// the stream is reset. An answer may decide to wait on, as most watches do.
 pub const STALL_WAIT: Duration = Duration::from_secs(60);

@@ -19,8 +19,8 @@ pub enum Reply<B> {
     /// An answer that waits most of the time, and lasts as long as the client likes. It takes a connection of
     /// HTTP/1.1 over.
     Watch(Response<B>),
-    /// A watch as messages over WebSocket. Only a whole [connection](ResponseChannel::is_connection) can be
-    /// upgraded.
+    /// A watch as messages over WebSocket, or a [tunnel](crate::ReplyBody::take_tunnel). Only a whole
+    /// [connection](ResponseChannel::is_connection) can be upgraded.
     Upgrade(Response<B>),
 }
 

@@ -16,6 +16,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::limits::STALL_WAIT;
 use crate::reply::{Exchange, Reply};
@@ -65,6 +66,11 @@ pub struct ReaderWait {
     pub held: Box<dyn Send>,
 }
 
+/// The other end of a connection that speaks a protocol of its own from some point on.
+pub trait Tunnel: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Tunnel for T {}
+
 /// An answer's body. The methods besides [`Body`]'s matter to a [watch](Reply::Watch) alone.
 pub trait ReplyBody:
     Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static
@@ -106,6 +112,12 @@ pub trait ReplyBody:
     /// of one.
     fn poll_message(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         Poll::Ready(None)
+    }
+
+    /// What an [upgrade](Reply::Upgrade) leads to, where that is not messages but whatever both sides say.
+    /// Once.
+    fn take_tunnel(&mut self) -> Option<Box<dyn Tunnel>> {
+        None
     }
 
     /// Whether the last piece was part of a message that goes on: no other message may come in between.

@@ -5,10 +5,11 @@
 //! body, or at more than [`SAMPLE_OBJECTS_MAX`] objects.
 
 use forebay_apimachinery::Key;
+use forebay_object::Object;
 use forebay_object::seal::{BLOCK_BYTES, BLOCK_OBJECTS};
 
 use crate::interest::{Interest, Reach};
-use crate::limits::SAMPLE_OBJECTS_MAX;
+use crate::limits::{SAMPLE_MATCHES, SAMPLE_OBJECTS_MAX};
 use crate::snapshot::Snapshot;
 
 /// What of objects at rest is expected to be left of them in a block, where none is at rest yet: a third.
@@ -52,6 +53,19 @@ impl Snapshot {
                 self.of_parts(looked_at.part(limit, selected.count), selected.part(limit, selected.count))
             }
         }
+    }
+
+    /// Of `count` objects that a read of that interest shows, how many are not so, by a sample of
+    /// [`SAMPLE_MATCHES`]; none where the sample has none that it shows. O(log n) for each object that is
+    /// looked at.
+    pub fn part_of(&self, interest: &Interest, count: usize, is_not: impl Fn(&Object) -> bool) -> usize {
+        let looks_max = if interest.is_unfiltered() { SAMPLE_MATCHES } else { SAMPLE_OBJECTS_MAX };
+        let (_, sample) = self.sample(interest, looks_max);
+        let shown = sample.filter(|object| interest.matches(object)).take(SAMPLE_MATCHES);
+        let counted =
+            shown.fold((0, 0), |(all, found), object| (all + 1, found + usize::from(is_not(object))));
+        let (all, found) = counted;
+        part(count, found, all)
     }
 
     /// The first `limit` objects in reach behind `after`: how many, and their bytes.

@@ -114,3 +114,19 @@ fn what_is_labelled_in_turn_is_found_in_its_part() {
     let (_, all) = state.sample(&Interest::all(below("")), 6_001);
     assert_eq!(all.count(), 6_000);
 }
+
+#[test]
+fn of_what_is_shown_a_part_is_known_from_a_few() {
+    let state = many();
+    let made = |object: &forebay_object::Object| object.message_made(1).is_some();
+    let of = |interest: &Interest, count| state.part_of(interest, count, made);
+    let all = Interest::all(below(""));
+    assert_eq!((of(&all, 6_000), state.part_of(&all, 6_000, |object| !made(object))), (0, 6_000));
+    // Those of one node have theirs.
+    let counted = Arc::default();
+    for pod in state.candidates(&on_node("n1"), None) {
+        drop(pod.message(1, (&counted, forebay_object::Keep::Always), || vec![0]));
+    }
+    assert_eq!((of(&on_node("n1"), 2_000), of(&on_node("n2"), 2_000), of(&on_node("n9"), 0)), (2_000, 0, 0));
+    assert!((1_000..3_500).contains(&of(&all, 6_000)), "{}", of(&all, 6_000));
+}

@@ -218,6 +218,9 @@ pub const INITIAL_BATCH_MAX: usize = 64;
 /// us; with 1,024 it is 50 us, which is more than a LIST of 2,000 takes that finds nothing.
 pub const SAMPLE_OBJECTS_MAX: usize = 512;
 
+/// Objects of those that a read shows that are asked whether something was made of them: 2 us.
+pub const SAMPLE_MATCHES: usize = 16;
+
 /// Pause before a cache that could not be filled, or lost its history, is filled again: doubled from the
 /// first to the second, and the first again once it was followed for as long as the second.
 pub const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));

@@ -102,6 +102,11 @@ impl Snapshot {
         self.fill == other.fill
     }
 
+    /// Whether it is of the same history as `other`, and no older.
+    pub fn follows(&self, other: &Snapshot) -> bool {
+        self.shares_history(other) && self.revision >= other.revision
+    }
+
     /// Objects in it.
     pub fn len(&self) -> usize {
         self.tree.len()

@@ -40,11 +40,12 @@ impl WebhookClient {
             has_others: calling.has_others,
             sort: calling.sort,
         };
-        let credentials = match calling.sort {
-            WebhookSort::Mutating => &self.credentials.mutating,
-            WebhookSort::Validating => &self.credentials.validating,
+        let (host, port) = (url.host().unwrap_or_default(), url.port_u16().unwrap_or(443));
+        let credential = match calling.sort {
+            Some(WebhookSort::Mutating) => self.credentials.mutating.of(host, port),
+            Some(WebhookSort::Validating) => self.credentials.validating.of(host, port),
+            None => None,
         };
-        let credential = credentials.of(url.host().unwrap_or_default(), url.port_u16().unwrap_or(443));
         let route = self.routes.route(&key, &url, credential.as_deref()).map_err(NoAnswer::Failed)?;
         if calling.has_others && self.routes.is_passed_over(&route) {
             return Err(NoAnswer::Unreached("it did not connect a moment ago".to_owned()));

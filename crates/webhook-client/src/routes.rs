@@ -25,8 +25,8 @@ pub struct RouteKey {
     pub address: Option<Box<str>>,
     /// Whether it has not long to connect.
     pub has_others: bool,
-    /// Each sort has its credentials.
-    pub sort: WebhookSort,
+    /// Each sort has its credentials; `None` for a conversion.
+    pub sort: Option<WebhookSort>,
 }
 
 /// The way to one webhook.

@@ -99,7 +99,7 @@ fn calling(base: &str) -> Calling {
     Calling {
         url: client.url(10),
         client,
-        sort: WebhookSort::Mutating,
+        sort: Some(WebhookSort::Mutating),
         address: None,
         has_others: false,
         parts: vec![Bytes::from_static(b"from the beginning to "), Bytes::from_static(b"the end")],
@@ -191,7 +191,8 @@ async fn a_webhook_is_shown_what_is_named_for_its_host_and_sort() {
     let all = CredentialsOfPlugins { mutating, validating: HostCredentials::default() };
     let client = WebhookClient::new(Clock::system(), all);
     for (sort, shown) in [(WebhookSort::Mutating, "Bearer secret"), (WebhookSort::Validating, "nothing")] {
-        let answered = answer(&client, Calling { sort, ..webhook.calling() }).await.expect("an answer");
+        let answered =
+            answer(&client, Calling { sort: Some(sort), ..webhook.calling() }).await.expect("an answer");
         assert_eq!(answered.body, shown);
     }
 }

@@ -9,7 +9,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use forebay_apimachinery::json::{go_quote, weight};
-use forebay_apimachinery::{Lease, Status};
+use forebay_apimachinery::{Exhausted, Lease, Status};
 use serde_json::{Map, Value};
 
 use crate::call::{Answered, NoAnswer};
@@ -47,6 +47,7 @@ impl Default for Decided {
 ///
 /// - `uid`: that of the review.
 /// - `url`: what was asked.
+/// - `lease`: for what is made of the answer; there being no room in it is the webhook's fault.
 ///
 /// # Errors
 /// [`CallFailure`]: it is no answer; there is no room for it.
@@ -67,7 +68,8 @@ pub fn judge(
         );
         return Err(CallFailure::Calling { why, code: answered.code });
     }
-    lease.charge(weight::of_text(&answered.body)).map_err(Status::from)?;
+    let full = |why: Exhausted| failed(why.to_string());
+    lease.charge(weight::of_text(&answered.body)).map_err(full)?;
     let review: Value = serde_json::from_slice(&answered.body)
         .map_err(|why| failed(format!("couldn't get version/kind; json parse error: {why}")))?;
     is_known(&review).map_err(failed)?;
@@ -168,9 +170,10 @@ fn operations(
     let undecodable = |why: String| {
         CallFailure::unavailable(format!("received undecodable patch in webhook response: {why}"))
     };
-    lease.charge(patch.len()).map_err(Status::from)?;
+    let full = |why: Exhausted| CallFailure::unavailable(format!("failed to call webhook: {why}"));
+    lease.charge(patch.len()).map_err(full)?;
     let patch = STANDARD.decode(patch).map_err(|why| undecodable(why.to_string()))?;
-    lease.charge(weight::of_text(&patch)).map_err(Status::from)?;
+    lease.charge(weight::of_text(&patch)).map_err(full)?;
     let operations = match serde_json::from_slice(&patch) {
         Ok(Value::Array(operations)) => operations,
         Ok(Value::Null) => Vec::new(),

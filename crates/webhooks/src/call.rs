@@ -15,7 +15,8 @@ use crate::configuration::{ClientConfig, WebhookSort};
 #[derive(Clone)]
 pub struct Calling {
     pub client: ClientConfig,
-    pub sort: WebhookSort,
+    /// By whose credentials it is asked; `None` for a conversion, which shows none.
+    pub sort: Option<WebhookSort>,
     pub url: String,
     /// Where a service is found, `host:port`; `None` where the URL says it.
     pub address: Option<Box<str>>,

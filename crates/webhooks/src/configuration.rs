@@ -42,7 +42,7 @@ pub enum SideEffects {
     Some,
 }
 
-/// Which AdmissionReview a webhook reads.
+/// Which AdmissionReview, or ConversionReview, a webhook reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReviewVersion {
     V1,
@@ -131,19 +131,27 @@ impl ClientConfig {
 
     /// The URL that is asked, which for a service names it, and not where it is found.
     pub fn url(&self, timeout_seconds: u32) -> String {
-        let (base, path) = match &self.destination {
-            Destination::Url { base, path } => (base.to_string(), path),
-            Destination::Service { namespace, name, port, path } => {
-                (format!("https://{name}.{namespace}.svc:{port}"), path)
-            }
-            Destination::Nowhere => return String::new(),
-        };
+        let target = self.target();
+        if target.is_empty() {
+            return target;
+        }
         // Go writes whole minutes so.
         let timeout = match timeout_seconds {
             seconds @ 60.. => format!("{}m{}s", seconds / 60, seconds % 60),
             seconds => format!("{seconds}s"),
         };
-        format!("{base}{path}?timeout={timeout}")
+        format!("{target}?timeout={timeout}")
+    }
+
+    /// The same without a timeout, which only webhooks of admission are told.
+    pub fn target(&self) -> String {
+        match &self.destination {
+            Destination::Url { base, path } => format!("{base}{path}"),
+            Destination::Service { namespace, name, port, path } => {
+                format!("https://{name}.{namespace}.svc:{port}{path}")
+            }
+            Destination::Nowhere => String::new(),
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 mod answer;
 mod call;
 mod configuration;
+pub mod conversion;
 mod failure;
 pub mod limits;
 mod metrics;
@@ -23,5 +24,5 @@ pub use answer::{Decided, Judgement, judge};
 pub use call::{Answered, Calling, Calls, NoAnswer, NobodyCalls};
 pub use configuration::{ClientConfig, Destination, ReviewVersion, SideEffects, Webhook, WebhookSort};
 pub use failure::{CallFailure, dry_run_unsupported, not_modifiable};
-pub use metrics::{BOUNDS, CallOutcome, Counted, Durations, WebhookMetrics};
+pub use metrics::{BOUNDS, CONDITION_BOUNDS, CallOutcome, Conditions, Counted, Durations, WebhookMetrics};
 pub use review::Review;

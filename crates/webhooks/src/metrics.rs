@@ -11,6 +11,7 @@ use std::time::Duration;
 use forebay_policy::AdmissionOperation;
 
 use crate::configuration::WebhookSort;
+use crate::conversion::ConversionMetrics;
 use crate::limits::SERIES_MAX;
 
 /// Upper bounds of the buckets, in seconds; upstream's.
@@ -18,6 +19,9 @@ pub const BOUNDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
 
 /// Codes above are told as this.
 const CODE_MAX: u16 = 600;
+
+/// Upper bounds of the buckets of match conditions, in seconds; upstream's.
+pub const CONDITION_BOUNDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub enum CallOutcome {
 pub struct WebhookMetrics {
     // Locked for a few lines.
     series: Mutex<Counted>,
+    /// Of conversions of custom resources.
+    pub conversions: ConversionMetrics,
 }
 
 /// What was counted so far.
@@ -51,13 +57,23 @@ pub struct Counted {
     pub rejections: BTreeMap<(Arc<str>, &'static str, &'static str, &'static str, u16), u64>,
     /// name, type
     pub open: BTreeMap<(Arc<str>, &'static str), u64>,
+    /// name, type, operation
+    pub conditions: BTreeMap<(Arc<str>, &'static str, &'static str), Conditions>,
 }
 
-/// How long calls took.
+/// What came of the match conditions of one webhook.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Durations {
-    /// By bucket of [`BOUNDS`], each with what is below it; the last has all.
-    pub counts: [u64; BOUNDS.len() + 1],
+pub struct Conditions {
+    pub took: Durations<{ CONDITION_BOUNDS.len() }>,
+    pub errors: u64,
+}
+
+/// How long calls took, or the conditions of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Durations<const N: usize = { BOUNDS.len() }> {
+    /// By bucket, each with what is below its bound.
+    pub counts: [u64; N],
+    pub all: u64,
     pub seconds: f64,
 }
 
@@ -71,10 +87,7 @@ impl WebhookMetrics {
         took: Duration,
         outcome: CallOutcome,
     ) {
-        let step = match sort {
-            WebhookSort::Mutating => "admit",
-            WebhookSort::Validating => "validating",
-        };
+        let step = step(sort);
         let (operation, name) = (operation.as_str(), || name.clone());
         let (number, error) = match outcome {
             CallOutcome::Passed => (200, None),
@@ -87,7 +100,7 @@ impl WebhookMetrics {
         let mut counted = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         let is_rejected = error.is_some();
         if let Some(durations) = at(&mut counted.durations, (name(), step, operation, is_rejected)) {
-            durations.took(took.as_secs_f64());
+            durations.took(took.as_secs_f64(), &BOUNDS);
         }
         if let Some(count) = at(&mut counted.requests, (name(), step, operation, number, is_rejected)) {
             *count += 1;
@@ -104,9 +117,36 @@ impl WebhookMetrics {
         }
     }
 
+    /// Counts an evaluation of match conditions. What they exclude is not counted, as upstream counts it
+    /// nowhere, though it has a name for it.
+    ///
+    /// - `errors`: conditions that could not be evaluated.
+    pub fn conditions(
+        &self,
+        name: &Arc<str>,
+        sort: WebhookSort,
+        operation: AdmissionOperation,
+        took: Duration,
+        errors: u64,
+    ) {
+        let step = step(sort);
+        let mut counted = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(conditions) = at(&mut counted.conditions, (name.clone(), step, operation.as_str())) {
+            conditions.took.took(took.as_secs_f64(), &CONDITION_BOUNDS);
+            conditions.errors += errors;
+        }
+    }
+
     /// What was counted so far.
     pub fn counted(&self) -> Counted {
         self.series.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn step(sort: WebhookSort) -> &'static str {
+    match sort {
+        WebhookSort::Mutating => "admit",
+        WebhookSort::Validating => "validating",
     }
 }
 
@@ -119,11 +159,17 @@ fn at<K: Ord, V: Default>(series: &mut BTreeMap<K, V>, key: K) -> Option<&mut V>
     Some(series.entry(key).or_default())
 }
 
-impl Durations {
-    fn took(&mut self, seconds: f64) {
+impl<const N: usize> Default for Durations<N> {
+    fn default() -> Durations<N> {
+        Durations { counts: [0; N], all: 0, seconds: 0.0 }
+    }
+}
+
+impl<const N: usize> Durations<N> {
+    fn took(&mut self, seconds: f64, bounds: &[f64; N]) {
         self.seconds += seconds;
-        let bounds = BOUNDS.iter().copied().chain([f64::INFINITY]);
-        for (count, _) in self.counts.iter_mut().zip(bounds).filter(|(_, bound)| seconds <= *bound) {
+        self.all += 1;
+        for (count, _) in self.counts.iter_mut().zip(bounds).filter(|(_, bound)| seconds <= **bound) {
             *count += 1;
         }
     }
@@ -145,10 +191,23 @@ mod tests {
         count(CallOutcome::FailedOpen(503));
         let counted = metrics.counted();
         let durations = &counted.durations[&(name.clone(), "validating", "CREATE", false)];
-        assert_eq!(durations.counts, [0, 0, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!((durations.counts, durations.all), ([0, 0, 2, 2, 2, 2, 2, 2], 2));
         assert_eq!(counted.requests[&(name.clone(), "validating", "CREATE", 600, true)], 1);
         assert_eq!(counted.rejections[&(name.clone(), "validating", "CREATE", "no_error", 600)], 1);
         assert_eq!(counted.open[&(name, "validating")], 1);
+    }
+
+    #[test]
+    fn match_conditions_are_counted_by_what_came_of_them() {
+        let (metrics, name): (_, Arc<str>) = (WebhookMetrics::default(), "w".into());
+        for errors in [0, 0, 2] {
+            let took = Duration::from_millis(2);
+            metrics.conditions(&name, WebhookSort::Validating, AdmissionOperation::Update, took, errors);
+        }
+        let counted = metrics.counted();
+        let conditions = &counted.conditions[&(name, "validating", "UPDATE")];
+        assert_eq!((conditions.errors, conditions.took.all), (2, 3));
+        assert_eq!(conditions.took.counts, [0, 3, 3, 3, 3, 3, 3]);
     }
 
     #[test]

@@ -32,6 +32,14 @@ impl ReviewVersion {
             ReviewVersion::V1beta1 => V1BETA1,
         }
     }
+
+    /// Without its group.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1beta1 => "v1beta1",
+        }
+    }
 }
 
 impl Review<'_> {

@@ -1,5 +1,5 @@
 //! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
-//! suites | e2e | mutants`.
+//! hooks | suites | e2e | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
 //! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -14,6 +14,7 @@ mod dependencies;
 mod e2e;
 mod fuzz;
 mod generate;
+mod hooks;
 mod mutants;
 mod peers;
 mod plugins;
@@ -44,6 +45,8 @@ cargo xtask <command>
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
   plugins [--count N] [--from S]
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
+  hooks [--count N] [--from S]
+                            send 2,000 configurations of webhooks, and writes under them, to forebay and kube-apiserver
   sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
                             send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
                             that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         "sim" => sim::sim(rest),
         "fuzz" => fuzz::fuzz(rest),
         "plugins" => plugins::plugins(rest),
+        "hooks" => hooks::hooks(rest),
         "sequences" => sequences::sequences(rest),
         "rules" => rules::rules(rest),
         "suites" => suites::suites(rest),

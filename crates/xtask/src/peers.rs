@@ -1,5 +1,5 @@
-//! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager
-//! and kube-scheduler that tests and benches compare with or run.
+//! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager,
+//! kube-scheduler and sample-apiserver that tests and benches compare with or run.
 //!
 //! In: the scratch Go modules under `tools/peers/`, one a version; upstream's end-to-end specs are one of
 //! them, built only when they are to be run. Out: binaries in a cache outside the
@@ -39,7 +39,7 @@ enum Program {
 /// The source of a module of tests.
 const TESTS: &str = "main_test.go";
 
-const RECIPES: [Recipe; 6] = [
+const RECIPES: [Recipe; 7] = [
     // The one that most tests and all benches run on, and the program that restores its backups.
     Recipe {
         folder: "etcd-3.6",
@@ -88,6 +88,14 @@ const RECIPES: [Recipe; 6] = [
             ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
         ],
         stamps: KUBERNETES_STAMPS,
+        kind: Program::Command,
+    },
+    // A server that stands behind an APIService.
+    Recipe {
+        folder: "sample-apiserver-0.36",
+        module: "k8s.io/sample-apiserver",
+        programs: &[("sample-apiserver", "k8s.io/sample-apiserver")],
+        stamps: &[],
         kind: Program::Command,
     },
 ];

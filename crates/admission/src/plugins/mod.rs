@@ -1,6 +1,7 @@
 //! The plugins that are carried out, a file for each kind of them: who adds one adds a file, and here its
 //! `mod` and its place in [`PLUGINS`].
 
+mod certificate_signers;
 mod certificate_subject;
 mod claim_resize;
 mod default_class;
@@ -10,6 +11,7 @@ mod fill;
 mod in_use_protection;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod node_features;
 mod node_taint;
 mod pod_resize;
 mod pod_secrets;
@@ -37,8 +39,11 @@ pub static PLUGINS: &[&dyn Plugin] = &[
     &in_use_protection::StorageObjectInUseProtection,
     &claim_resize::PersistentVolumeClaimResize,
     &runtime_class::RuntimeClass,
+    &certificate_signers::CertificateApproval,
+    &certificate_signers::CertificateSigning,
     &certificate_subject::CertificateSubjectRestriction,
     &default_class::INGRESS,
     &pod_topology_labels::PodTopologyLabels,
+    &node_features::NodeDeclaredFeatureValidator,
     &pod_resize::PodResizeValidator,
 ];

@@ -52,25 +52,35 @@ pub fn limit_secrets(account: &Account, spec: &Value) -> Result<(), String> {
         }
     }
     for (list, title) in [("initContainers", "init container"), ("containers", "container")] {
-        for container in items(&spec[list]) {
-            let name = text(&container["name"]);
-            let foreign = |secret: &&str| !mountable.has(*secret);
-            if let Some((variable, secret)) = of_env(container).find(|(_, secret)| foreign(secret)) {
-                return Err(format!(
-                    "{title} {name} with envVar {variable} referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
-                ));
-            }
-            if let Some(secret) = of_env_from(container).find(foreign) {
-                return Err(format!(
-                    "{title} {name} with envFrom referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
-                ));
-            }
-        }
+        limit_containers(account, &spec[list], title)?;
     }
     for (index, secret) in items(&spec["imagePullSecrets"]).map(|secret| text(&secret["name"])).enumerate() {
         if !for_pulls.has(secret) {
             return Err(format!(
                 "imagePullSecrets[{index}].name=\"{secret}\" is not allowed because service account {owner} does not reference that imagePullSecret"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses secrets that `account` does not own in the variables of containers, which are called `title`.
+///
+/// # Errors
+/// The first of them, in kube-apiserver's words.
+pub fn limit_containers(account: &Account, containers: &Value, title: &str) -> Result<(), String> {
+    let (owner, mountable) = (account.name(), account.mountable());
+    for container in items(containers) {
+        let name = text(&container["name"]);
+        let foreign = |secret: &&str| !mountable.has(*secret);
+        if let Some((variable, secret)) = of_env(container).find(|(_, secret)| foreign(secret)) {
+            return Err(format!(
+                "{title} {name} with envVar {variable} referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
+            ));
+        }
+        if let Some(secret) = of_env_from(container).find(foreign) {
+            return Err(format!(
+                "{title} {name} with envFrom referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
             ));
         }
     }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 use forebay_pod_security::{
-    LevelVersion, SecurityLevel, Standards, Violations, changes_images, faults, spec_and_meta,
+    LevelVersion, SecurityConfiguration, SecurityLevel, Standards, Violations, changes_images, faults,
+    spec_and_meta,
 };
 use forebay_strategy::value::{Members, child_or_empty, is_true, objects, text};
 use serde_json::Value;
@@ -52,7 +53,7 @@ impl Plugin for PodSecurity {
     ) -> Admitted<'a> {
         let Some(object) = object.as_object() else { return Eventual::Now(Ok(())) };
         Eventual::Now(match write.of.resource {
-            "namespaces" => labels_say_something(write, object),
+            "namespaces" => labels_say_something(write, object, tools.security),
             "pods" => may_run(write, object, tools),
             _ => Ok(()),
         })
@@ -63,17 +64,20 @@ impl Plugin for PodSecurity {
             return Vec::new();
         };
         match (write.of.resource, old) {
-            ("namespaces", Some(old)) => of_a_higher_level(object, old, tools),
-            ("namespaces", None) => Vec::new(),
+            ("namespaces", old) => of_a_higher_level(object, old, tools),
             _ => would_not_run(write, object, tools),
         }
     }
 }
 
 /// Refuses labels that say nothing; those that said nothing before are let be.
-fn labels_say_something(write: &WriteAttributes<'_>, namespace: &Members) -> Result<(), Status> {
-    let causes = standards(namespace).causes;
-    let old = write.old.and_then(Value::as_object).map(|old| standards(old).causes);
+fn labels_say_something(
+    write: &WriteAttributes<'_>,
+    namespace: &Members,
+    security: &SecurityConfiguration,
+) -> Result<(), Status> {
+    let causes = standards(namespace, security).causes;
+    let old = write.old.and_then(Value::as_object).map(|old| standards(old, security).causes);
     if causes.is_empty() || old.as_ref() == Some(&causes) {
         return Ok(());
     }
@@ -82,6 +86,9 @@ fn labels_say_something(write: &WriteAttributes<'_>, namespace: &Members) -> Res
 }
 
 fn may_run(write: &WriteAttributes<'_>, pod: &Members, tools: &Tools<'_>) -> Result<(), Status> {
+    if is_exempt(write, pod, tools.security) {
+        return Ok(());
+    }
     let Some(standards) = of_namespace(write, tools) else {
         return Err(Status::internal(format!("failed to lookup namespace {:?}", write.of.namespace)));
     };
@@ -97,6 +104,9 @@ fn may_run(write: &WriteAttributes<'_>, pod: &Members, tools: &Tools<'_>) -> Res
 }
 
 fn would_not_run(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>) -> Vec<String> {
+    if is_exempt(write, object, tools.security) {
+        return Vec::new();
+    }
     let warn = of_namespace(write, tools).map(|standards| standards.warn);
     let Some(warn) = warn.filter(|warn| warn.level != SecurityLevel::Privileged && !is_let_be(write, object))
     else {
@@ -107,6 +117,20 @@ fn would_not_run(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_
         return Vec::new();
     }
     vec![format!("would violate PodSecurity \"{warn}\": {}", found.details())]
+}
+
+/// Whether an administrator lets this be: by its namespace, who writes it, or its runtime class.
+fn is_exempt(write: &WriteAttributes<'_>, object: &Members, security: &SecurityConfiguration) -> bool {
+    if *security == SecurityConfiguration::default() {
+        return false;
+    }
+    let class = || {
+        let (_, spec) = spec_and_meta(write.of.group, write.of.resource, object)?;
+        Some(text(spec, "runtimeClassName"))
+    };
+    security.exempts_namespace(write.of.namespace)
+        || write.caller.is_some_and(|caller| security.exempts_user(&caller.name))
+        || class().is_some_and(|class| security.exempts_runtime_class(class))
 }
 
 /// Whether it is a pod that runs what it ran before.
@@ -122,11 +146,15 @@ fn found(at: LevelVersion, write: &WriteAttributes<'_>, object: &Members) -> Vio
 
 fn of_namespace(write: &WriteAttributes<'_>, tools: &Tools<'_>) -> Option<Standards> {
     let namespace = tools.class(NAMESPACES, write.of.namespace)?;
-    namespace.as_object().map(standards)
+    namespace.as_object().map(|namespace| standards(namespace, tools.security))
 }
 
-fn standards(namespace: &Members) -> Standards {
-    Standards::of(child_or_empty(child_or_empty(namespace, "metadata"), "labels"))
+fn standards(namespace: &Members, security: &SecurityConfiguration) -> Standards {
+    Standards::of(labels(namespace), &security.defaults)
+}
+
+fn labels(namespace: &Members) -> &Members {
+    child_or_empty(child_or_empty(namespace, "metadata"), "labels")
 }
 
 /// The name that the client gave; none for one that was made for it.
@@ -138,14 +166,24 @@ fn name_asked(pod: &Members) -> &str {
     if is_made { "" } else { name }
 }
 
-/// What pods of a namespace have against the level that it is given.
-fn of_a_higher_level(namespace: &Members, old: &Members, tools: &Tools<'_>) -> Vec<String> {
-    let (new, old) = (standards(namespace).enforce, standards(old).enforce);
-    let is_higher = new.minor != old.minor || new.level > old.level;
-    if new.level == SecurityLevel::Privileged || !is_higher {
-        return Vec::new();
+/// What pods of a namespace have against the level that it is given; that a level is given in vain.
+fn of_a_higher_level(namespace: &Members, old: Option<&Members>, tools: &Tools<'_>) -> Vec<String> {
+    let asked = standards(namespace, tools.security);
+    let new = asked.enforce;
+    if let Some(old) = old.map(|old| standards(old, tools.security).enforce) {
+        let is_higher = new.minor != old.minor || new.level > old.level;
+        if new.level == SecurityLevel::Privileged || !is_higher {
+            return Vec::new();
+        }
     }
     let name = text(child_or_empty(namespace, "metadata"), "name");
+    if tools.security.exempts_namespace(name) {
+        let vain = asked.in_vain(labels(namespace), &tools.security.defaults, name);
+        return vain.into_iter().collect();
+    }
+    if old.is_none() {
+        return Vec::new();
+    }
     let pods = tools.lookup.in_namespace(PODS, name);
     // One of each owner first: those made from one template are alike.
     let (mut owners, mut first, mut others) = (HashSet::new(), Vec::new(), Vec::new());
@@ -163,6 +201,9 @@ fn of_a_higher_level(namespace: &Members, old: &Members, tools: &Tools<'_>) -> V
         let Some((meta, spec)) = value.as_object().and_then(|pod| spec_and_meta("", "pods", pod)) else {
             continue;
         };
+        if tools.security.exempts_runtime_class(text(spec, "runtimeClassName")) {
+            continue;
+        }
         let faults = faults(new, meta, spec);
         if !faults.is_empty() {
             let known = found.entry(faults.reasons()).or_insert_with(|| (pod.name().to_string(), 0));

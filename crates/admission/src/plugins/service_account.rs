@@ -1,8 +1,9 @@
 //! ServiceAccount: pods run as a service account: the namespace's `default` unless they say which, and it has
 //! to be there.
 //!
-//! In: a new pod. Out: the pod with its account, the volume with the account's token, and the account's pull
-//! secrets. Mirrors of a node's own pods stay as they are, and reach for nothing of the API.
+//! In: a new pod, or containers that are added to one. Out: the pod with its account, the volume with the
+//! account's token, and the account's pull secrets. Mirrors of a node's own pods stay as they are, and reach
+//! for nothing of the API.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/serviceaccount`.
 
@@ -15,8 +16,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::fill::push;
-use super::pod_secrets::{limit_secrets, names_a_secret};
-use crate::plugin::{Admitted, Plugin, ReadFrom, Switch, Tools, WriteAttributes};
+use super::pod_secrets::{limit_containers, limit_secrets, names_a_secret};
+use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
 use forebay_strategy::generate_name;
 use forebay_strategy::value::{objects, text};
 
@@ -41,12 +42,8 @@ impl Plugin for ServiceAccount {
         "ServiceAccount"
     }
 
-    fn switch(&self) -> Switch {
-        Switch::ServiceAccounts
-    }
-
     fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        write.creates() && write.is_of("", "pods")
+        (write.creates() && write.is_of("", "pods")) || is_of_added(write)
     }
 
     fn mutate<'a>(
@@ -55,8 +52,28 @@ impl Plugin for ServiceAccount {
         object: &'a mut Value,
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
-        Eventual::later(admit(write, object, tools))
+        match is_of_added(write) {
+            true => Eventual::Now(Ok(())),
+            false => Eventual::later(admit(write, object, tools)),
+        }
     }
+
+    fn validate_by_policy<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        match is_of_added(write) {
+            true => Eventual::later(limit_added(write, object, tools)),
+            false => Eventual::Now(Ok(())),
+        }
+    }
+}
+
+/// Whether containers are added to a pod.
+fn is_of_added(write: &WriteAttributes<'_>) -> bool {
+    write.updates() && write.is_of_part("", "pods", "ephemeralcontainers")
 }
 
 /// What is looked at in a service account.
@@ -114,12 +131,8 @@ async fn admit(write: &WriteAttributes<'_>, pod: &mut Value, tools: &Tools<'_>) 
     if !pod["spec"].is_object() {
         pod["spec"] = Value::Object(Map::new());
     }
-    let namespace = write.of.namespace;
     let name = account_name(&pod["spec"]).unwrap_or(DEFAULT).to_string();
-    let account = find_account(tools, namespace, &name).await.map_err(|status| {
-        let message = &status.message;
-        write.forbidden(pod, &format!("error looking up service account {namespace}/{name}: {message}"))
-    })?;
+    let account = account_of(write, pod, tools, &name).await?;
     let spec = &mut pod["spec"];
     // The field has two names.
     spec["serviceAccount"] = Value::from(name.clone());
@@ -130,6 +143,36 @@ async fn admit(write: &WriteAttributes<'_>, pod: &mut Value, tools: &Tools<'_>) 
         limit_secrets(&account, &pod["spec"]).map_err(|why| write.forbidden(pod, &why))?;
     }
     Ok(())
+}
+
+/// Looks at the secrets of containers that are added to a pod.
+///
+/// # Errors
+/// 403: the pod has no account, or they name secrets that they may not.
+async fn limit_added(write: &WriteAttributes<'_>, pod: &Value, tools: &Tools<'_>) -> Result<(), Status> {
+    let Some(name) = account_name(&pod["spec"]) else {
+        let why = format!("no service account specified for pod {}/{}", write.of.namespace, write.of.name);
+        return Err(write.forbidden(pod, &why));
+    };
+    let account = account_of(write, pod, tools, name).await?;
+    if account.enforces() {
+        let limited = limit_containers(&account, &pod["spec"]["ephemeralContainers"], "ephemeral container");
+        limited.map_err(|why| write.forbidden(pod, &why))?;
+    }
+    Ok(())
+}
+
+async fn account_of(
+    write: &WriteAttributes<'_>,
+    pod: &Value,
+    tools: &Tools<'_>,
+    name: &str,
+) -> Result<Account, Status> {
+    let namespace = write.of.namespace;
+    find_account(tools, namespace, name).await.map_err(|status| {
+        let message = &status.message;
+        write.forbidden(pod, &format!("error looking up service account {namespace}/{name}: {message}"))
+    })
 }
 
 /// The account, from the cache or else from the store; `default` is waited for a while.

@@ -7,16 +7,16 @@
 
 mod always;
 mod open_paths;
-mod policy;
+mod rbac;
 
 use std::borrow::Cow;
 
 use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
 use forebay_apimachinery::{Attributes, Caller};
 
-use crate::config::Authorization;
+use crate::config::{Authorization, AuthorizationMode};
 use always::{AlwaysAllow, AlwaysDeny, Masters};
-use policy::Policy;
+use rbac::Rbac;
 
 pub use open_paths::OpenPaths;
 
@@ -24,16 +24,17 @@ pub use open_paths::OpenPaths;
 pub struct Authorizers(Vec<Box<dyn Authorizer>>);
 
 impl Authorizers {
-    /// What a configuration says.
-    pub fn of(authorization: Authorization) -> Authorizers {
-        Authorizers(vec![
-            Box::new(Masters),
-            match authorization {
-                Authorization::AlwaysAllow => Box::new(AlwaysAllow),
-                Authorization::AlwaysDeny => Box::new(AlwaysDeny),
-                Authorization::SystemMastersOnly => Box::new(Policy),
-            },
-        ])
+    /// What a configuration says, in its order, behind the masters.
+    pub fn of(authorization: &Authorization) -> Authorizers {
+        let mut members: Vec<Box<dyn Authorizer>> = vec![Box::new(Masters)];
+        members.extend(authorization.0.iter().map(|mode| -> Box<dyn Authorizer> {
+            match mode {
+                AuthorizationMode::AlwaysAllow => Box::new(AlwaysAllow),
+                AuthorizationMode::AlwaysDeny => Box::new(AlwaysDeny),
+                AuthorizationMode::Rbac(rights) => Box::new(Rbac(rights.clone())),
+            }
+        }));
+        Authorizers(members)
     }
 
     /// The chain with another member behind it.

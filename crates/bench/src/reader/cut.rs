@@ -7,10 +7,9 @@
 use std::io::Write as _;
 
 use flate2::write::GzDecoder;
+use forebay_client_go_rules::{Aftermath, WatchedEvent};
 use memchr::memchr;
 use memchr::memmem::find;
-
-use super::rules::{Aftermath, WatchedEvent};
 
 /// Where types and revisions are: in the beginning of a line or of a list. Bookmarks and errors are shorter.
 const HEAD_BYTES: usize = 8 << 10;

@@ -2,24 +2,22 @@
 //!
 //! In: a server, a collection, who asks. Out: [`Standing`], how far it has come, and each request in a log.
 //! One task and one connection each, as informers in as many processes have. Never: a body that is kept; a
-//! rule of its own: those are client-go's ([`rules`]), and a test plays one script to both.
+//! rule of its own: those are client-go's ([`forebay_client_go_rules`]), and a test plays one script to both.
 
-mod backoff;
 mod cut;
-pub mod rules;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_client_go_rules::{Aftermath, Ask, Move, Reflector, fraction};
+use forebay_rt::Random;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Method, Response, header};
 
-use self::backoff::fraction;
 use self::cut::SkippedBody;
-use self::rules::{Aftermath, Ask, Move, Reflector};
 use crate::Error;
 use crate::arrivals::{Arrivals, Purpose, SentRequest};
 use crate::client::{Client, Protocol, RestConfig};
@@ -52,23 +50,26 @@ pub struct Standing {
 struct Reader {
     source: Source,
     reflector: Reflector,
-    draw: Draw,
+    began: Instant,
+    random: Random,
     client: Option<Client>,
     standing: Arc<Standing>,
     arrivals: Arc<Arrivals>,
 }
 
 /// Reads until it is dropped.
-pub async fn run(source: Source, draw: Draw, standing: Arc<Standing>, arrivals: Arc<Arrivals>) {
-    let reflector = Reflector::new(Instant::now(), draw.clone());
-    let mut reader = Reader { source, reflector, draw, client: None, standing, arrivals };
+pub async fn run(source: Source, mut draw: Draw, standing: Arc<Standing>, arrivals: Arc<Arrivals>) {
+    let mut random = || Random::seeded(draw.number());
+    let reflector = Reflector::new(Duration::ZERO, random());
+    let began = Instant::now();
+    let mut reader = Reader { source, reflector, began, random: random(), client: None, standing, arrivals };
     loop {
-        match reader.reflector.next(Instant::now()) {
+        match reader.reflector.next(began.elapsed()) {
             Move::Wait(wait) => tokio::time::sleep(wait).await,
             Move::Send(ask) => {
                 let outcome = reader.ask(&ask).await;
                 reader.standing.is_open.store(false, Ordering::Relaxed);
-                reader.reflector.heard(Instant::now(), outcome);
+                reader.reflector.heard(began.elapsed(), outcome);
                 reader.stand(false);
             }
         }
@@ -77,7 +78,7 @@ pub async fn run(source: Source, draw: Draw, standing: Arc<Standing>, arrivals: 
 
 impl Reader {
     async fn ask(&mut self, ask: &Ask) -> Aftermath {
-        let seconds = WATCH_SECONDS * (1.0 + fraction(&mut self.draw));
+        let seconds = WATCH_SECONDS * (1.0 + fraction(&self.random));
         let path = format!("{}?{}", self.source.path, query(ask, seconds as u64));
         let at = Instant::now();
         let kind = Purpose::from(ask);
@@ -127,7 +128,7 @@ impl Reader {
                 Some(Err(why)) => break broken(&why),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
-            let (now, mut ended, reflector) = (Instant::now(), None, &mut self.reflector);
+            let (now, mut ended, reflector) = (self.began.elapsed(), None, &mut self.reflector);
             let is_readable = body.lines(&data, |line| match cut::event(line) {
                 Ok(event) if ended.is_none() => reflector.event(now, event),
                 Ok(_) => {}

@@ -100,7 +100,7 @@ async fn beside(
 /// The gzip LIST while others write; what the writes cost by themselves is taken off.
 async fn written(lab: &Lab, metrics: &mut Measurements, server: &Instance) -> Result<(), Error> {
     let form = ListRequest::gzip(lab);
-    let writer = Writer::start(lab, &server.target).await?;
+    let writer = Writer::start(lab, &server.target, writer::RATE).await?;
     let before = server.cpus()?;
     let start = Instant::now();
     tokio::time::sleep(lab.settle).await;

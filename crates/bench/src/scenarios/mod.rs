@@ -27,6 +27,7 @@ mod restart;
 mod start;
 mod storm;
 mod watchlist;
+mod webhooks;
 mod whole_lists;
 
 use crate::contender::Contender;
@@ -63,10 +64,11 @@ pub enum Scenario {
     InformerPaths,
     Avalanche,
     Fairness,
+    Webhooks,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 24] = [
+    pub const ALL: [Scenario; 25] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -91,6 +93,7 @@ impl Scenario {
         Scenario::InformerPaths,
         Scenario::Avalanche,
         Scenario::Fairness,
+        Scenario::Webhooks,
     ];
 
     pub fn name(self) -> &'static str {
@@ -119,6 +122,7 @@ impl Scenario {
             Scenario::InformerPaths => "informer-paths",
             Scenario::Avalanche => "avalanche",
             Scenario::Fairness => "fairness",
+            Scenario::Webhooks => "webhooks",
         }
     }
 
@@ -149,6 +153,7 @@ impl Scenario {
             Scenario::InformerPaths => informer_paths::about(lab),
             Scenario::Avalanche => avalanche::about(lab),
             Scenario::Fairness => fairness::about(lab),
+            Scenario::Webhooks => webhooks::about(lab),
         }
     }
 
@@ -180,6 +185,7 @@ impl Scenario {
             Scenario::InformerPaths => informer_paths::run(lab, who).await?.into(),
             Scenario::Avalanche => avalanche::run(lab, who).await?,
             Scenario::Fairness => fairness::run(lab, who).await?.into(),
+            Scenario::Webhooks => webhooks::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)

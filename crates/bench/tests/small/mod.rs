@@ -34,6 +34,7 @@ pub fn lab(protocol: Protocol) -> Lab {
         sizes: vec![10],
         crowds: vec![2],
         rival_max: 10,
+        storm_writes: 0,
         million: 10,
         only: vec![],
         overload: Overload::default(),

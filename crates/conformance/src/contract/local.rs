@@ -116,6 +116,7 @@ impl Local {
             subresource: None,
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         })
     }
 

@@ -81,6 +81,7 @@ impl World {
             subresource: next(),
             caller: None,
             lease: Lease::of_server(),
+            context: forebay_catalog::RequestContext::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! In: a defaulted CRD, and for an update the one before. Out: field errors. On an update, rules that a
 //! stored CRD already breaks are not held against the new one. Metadata that all kinds have in common is
 //! judged elsewhere ([`super::meta_rules`]); here only that the name is made of plural and group. Webhooks
-//! are not called: [`has_webhook_conversion`] says whether a CRD asks for one.
+//! are not called here: [`has_webhook_conversion`] says whether a CRD asks for one.
 //!
 //! Source: apiextensions-apiserver v0.36.3 `pkg/apis/apiextensions/validation`.
 

@@ -4,11 +4,11 @@
 //! Never: v2beta1, which kube-apiserver 1.36 does not serve either.
 
 use forebay_apimachinery::GroupVersionKind;
-use forebay_catalog::groups::group_priority;
 use forebay_catalog::{Catalog, Served};
 use serde::Serialize;
 
-use super::{Group, Version, groups, subresources, to_json, verbs};
+use super::extensions::{Extension, ExtensionResource};
+use super::{Group, Serves, Version, groups, subresources, to_json, verbs};
 
 /// As the answer names it; its parameters are in this order whatever the request had.
 pub const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -46,8 +46,15 @@ struct GroupDiscovery<'a> {
 #[derive(Serialize)]
 struct VersionDiscovery<'a> {
     version: &'a str,
-    resources: Vec<ResourceDiscovery<'a>>,
+    resources: Resources<'a>,
     freshness: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Resources<'a> {
+    Here(Vec<ResourceDiscovery<'a>>),
+    There(&'a [ExtensionResource]),
 }
 
 #[derive(Serialize)]
@@ -83,10 +90,12 @@ struct ResponseKind<'a> {
 
 /// One of the two documents: each group with its versions and their resources, the most important group
 /// first.
-pub fn group_discovery_list(catalog: &Catalog, part: GroupsPart) -> Vec<u8> {
+///
+/// - `extensions`: what other servers serve.
+pub fn group_discovery_list(catalog: &Catalog, extensions: &[Extension], part: GroupsPart) -> Vec<u8> {
     let wanted = |group: &Group<'_>| group.name.is_empty() == (part == GroupsPart::Core);
-    let mut groups: Vec<Group<'_>> = groups(catalog).into_iter().filter(wanted).collect();
-    groups.sort_by_key(|group| (u32::MAX - group_priority(group.name), group.name));
+    let mut groups: Vec<Group<'_>> = groups(catalog, extensions).into_iter().filter(wanted).collect();
+    groups.sort_by_key(|group| (u32::MAX - group.priority, group.name));
     to_json(&GroupDiscoveryList {
         kind: "APIGroupDiscoveryList",
         api_version: "apidiscovery.k8s.io/v2",
@@ -103,11 +112,15 @@ fn group_discovery<'a>(group: &Group<'a>) -> GroupDiscovery<'a> {
 }
 
 fn version_discovery<'a>(version: &Version<'a>) -> VersionDiscovery<'a> {
-    VersionDiscovery {
-        version: version.name,
-        resources: version.resources.iter().map(|served| resource_discovery(served)).collect(),
-        freshness: "Current",
-    }
+    let (resources, freshness) = match &version.serves {
+        Serves::Here(all) => {
+            (Resources::Here(all.iter().map(|served| resource_discovery(served)).collect()), "Current")
+        }
+        Serves::There(extension) => {
+            (Resources::There(&extension.resources), if extension.is_stale { "Stale" } else { "Current" })
+        }
+    };
+    VersionDiscovery { version: version.name, resources, freshness }
 }
 
 fn resource_discovery(served: &Served) -> ResourceDiscovery<'_> {
@@ -145,7 +158,7 @@ mod tests {
     use super::*;
 
     fn list(part: GroupsPart) -> Value {
-        serde_json::from_slice(&group_discovery_list(&crate::built_ins(), part)).expect("JSON")
+        serde_json::from_slice(&group_discovery_list(&crate::built_ins(), &[], part)).expect("JSON")
     }
 
     fn names(list: &Value) -> Vec<&str> {
@@ -159,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_resource_has_kube_apiservers_members_in_order() {
-        let text = String::from_utf8(group_discovery_list(&crate::built_ins(), GroupsPart::Named)).unwrap();
+        let text =
+            String::from_utf8(group_discovery_list(&crate::built_ins(), &[], GroupsPart::Named)).unwrap();
         let from = text.find(r#"{"resource":"deployments""#).expect("deployments");
         let to = from + text[from..].find(r#"{"resource":"replicasets""#).expect("the next one");
         expect![[r#"{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["deploy"],"categories":["all"],"subresources":[{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","patch","update"]},{"subresource":"status","responseKind":{"group":"","version":"","kind":"Deployment"},"verbs":["get","patch","update"]}]},"#]].assert_eq(&text[from..to]);

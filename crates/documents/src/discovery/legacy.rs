@@ -6,12 +6,11 @@
 use base64::Engine;
 use forebay_apimachinery::GroupVersionKind;
 use forebay_apimachinery::resource::api_version;
-use forebay_catalog::groups::group_priority;
 use forebay_catalog::{Catalog, Served};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Group, groups, subresources, to_json, verbs};
+use super::{Extension, Group, groups, subresources, to_json, verbs};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -92,7 +91,7 @@ struct ApiResource<'a> {
 ///
 /// - `server_address`: host and port that clients reach this server at.
 pub fn core_versions(catalog: &Catalog, server_address: &str) -> Vec<u8> {
-    let core = groups(catalog).into_iter().find(|group| group.name.is_empty());
+    let core = groups(catalog, &[]).into_iter().find(|group| group.name.is_empty());
     let versions = core.map(|core| core.versions.iter().map(|version| version.name).collect());
     to_json(&ApiVersions {
         kind: "APIVersions",
@@ -102,13 +101,15 @@ pub fn core_versions(catalog: &Catalog, server_address: &str) -> Vec<u8> {
 }
 
 /// `/apis`: the groups, the most important first.
-pub fn group_list(catalog: &Catalog) -> Vec<u8> {
+///
+/// - `extensions`: what other servers serve.
+pub fn group_list(catalog: &Catalog, extensions: &[Extension]) -> Vec<u8> {
     let mut named: Vec<Group<'_>> =
-        groups(catalog).into_iter().filter(|group| !group.name.is_empty()).collect();
+        groups(catalog, extensions).into_iter().filter(|group| !group.name.is_empty()).collect();
     named.sort_by_cached_key(|group| {
         // Among equals the name of the first APIService decides, which begins with its version.
         let names = group.versions.iter().map(|version| format!("{}.{}", version.name, group.name));
-        (u32::MAX - group_priority(group.name), names.min())
+        (u32::MAX - group.priority, names.min())
     });
     to_json(&ApiGroupList {
         kind: "APIGroupList",
@@ -118,8 +119,11 @@ pub fn group_list(catalog: &Catalog) -> Vec<u8> {
 }
 
 /// `/apis/<group>`; `None` when nothing of it is served.
-pub fn group(catalog: &Catalog, name: &str) -> Option<Vec<u8>> {
-    let group = groups(catalog).into_iter().find(|group| group.name == name && !name.is_empty())?;
+///
+/// - `extensions`: what other servers serve.
+pub fn group(catalog: &Catalog, extensions: &[Extension], name: &str) -> Option<Vec<u8>> {
+    let group =
+        groups(catalog, extensions).into_iter().find(|group| group.name == name && !name.is_empty())?;
     Some(to_json(&api_group(&group, Some("APIGroup"))?))
 }
 
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn groups_are_ordered_by_priority_and_core_is_not_among_them() {
-        let list: Value = serde_json::from_slice(&group_list(&crate::built_ins())).unwrap();
+        let list: Value = serde_json::from_slice(&group_list(&crate::built_ins(), &[])).unwrap();
         let names: Vec<_> =
             list["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
         expect![[r#"["apps", "events.k8s.io", "batch", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "discovery.k8s.io"]"#]]
@@ -275,7 +279,7 @@ mod tests {
         expect![[r#"
             {"kind":"APIGroup","apiVersion":"v1","name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],"preferredVersion":{"groupVersion":"batch/v1","version":"v1"}}
         "#]]
-        .assert_eq(&text(group(&crate::built_ins(), "batch")));
+        .assert_eq(&text(group(&crate::built_ins(), &[], "batch")));
     }
 
     #[test]
@@ -289,8 +293,8 @@ mod tests {
     #[test]
     fn what_is_not_served_has_no_document() {
         let catalog = crate::built_ins();
-        assert_eq!(group(&catalog, ""), None);
-        assert_eq!(group(&catalog, "nope.example.com"), None);
+        assert_eq!(group(&catalog, &[], ""), None);
+        assert_eq!(group(&catalog, &[], "nope.example.com"), None);
         assert_eq!(resource_list(&catalog, "apps", "v2"), None);
         assert_eq!(resource_list(&catalog, "nope", "v1"), None);
     }

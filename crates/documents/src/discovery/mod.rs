@@ -12,15 +12,18 @@
 //! apiextensions-apiserver `customresource_discovery_controller.go`.
 
 pub mod aggregated;
+pub mod extensions;
 pub mod legacy;
 mod paths;
 
 use std::sync::Arc;
 
 use forebay_apimachinery::version_order::kube_aware;
+use forebay_catalog::groups::group_priority;
 use forebay_catalog::{Catalog, Served, SubresourceInfo};
 use serde::Serialize;
 
+pub use extensions::{Extension, Extensions};
 pub use paths::root_paths;
 
 /// The named groups that are served from the first version on.
@@ -35,39 +38,83 @@ const ISSUE_GROUPS: [&str; 7] = [
     "rbac.authorization.k8s.io",
 ];
 
-/// One group of the catalog: its versions, the preferred one first.
+/// One group: its versions, the preferred one first.
 pub(crate) struct Group<'c> {
     pub name: &'c str,
+    /// How early it is listed; the higher, the earlier.
+    pub priority: u32,
     pub versions: Vec<Version<'c>>,
 }
 
-/// One version of a group: its resources, ordered by name.
+/// One version of a group.
 pub(crate) struct Version<'c> {
     pub name: &'c str,
-    pub resources: Vec<&'c Arc<Served>>,
+    pub serves: Serves<'c>,
 }
 
-/// The groups in the catalog's order, which is by name; the core group, named "", is the first.
-pub(crate) fn groups(catalog: &Catalog) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+/// Who serves a version, and what.
+pub(crate) enum Serves<'c> {
+    /// This server; the resources are ordered by name.
+    Here(Vec<&'c Arc<Served>>),
+    There(&'c Extension),
+}
+
+/// The groups by name, of which the core group, named "", is the first.
+///
+/// - `extensions`: what other servers serve, ordered by group and version. Who serves a version beside this
+///   server serves it in its place.
+pub(crate) fn groups<'c>(catalog: &'c Catalog, extensions: &'c [Extension]) -> Vec<Group<'c>> {
+    let mut groups: Vec<Group<'c>> = Vec::new();
     for served in catalog.iter() {
         let (group, version) = (&*served.gvr.group, &*served.gvr.version);
         if groups.last().is_none_or(|last| last.name != group) {
-            groups.push(Group { name: group, versions: Vec::new() });
+            groups.push(Group { name: group, priority: group_priority(group), versions: Vec::new() });
         }
         let Some(last) = groups.last_mut() else { continue };
         if last.versions.last().is_none_or(|known| known.name != version) {
-            last.versions.push(Version { name: version, resources: Vec::new() });
+            last.versions.push(Version { name: version, serves: Serves::Here(Vec::new()) });
         }
-        if let Some(known) = last.versions.last_mut() {
-            known.resources.push(served);
+        if let Some(Version { serves: Serves::Here(resources), .. }) = last.versions.last_mut() {
+            resources.push(served);
         }
     }
+    extend(&mut groups, extensions);
     for group in &mut groups {
-        group.versions.sort_by(|a, b| kube_aware(b.name, a.name));
+        group.versions.sort_by(|a, b| {
+            b.serves.priority().cmp(&a.serves.priority()).then_with(|| kube_aware(b.name, a.name))
+        });
     }
     groups
 }
+
+fn extend<'c>(groups: &mut Vec<Group<'c>>, extensions: &'c [Extension]) {
+    for extension in extensions {
+        let at = match groups.binary_search_by(|group| group.name.cmp(&extension.group)) {
+            Ok(at) => at,
+            Err(at) => {
+                groups.insert(at, Group { name: &extension.group, priority: 0, versions: Vec::new() });
+                at
+            }
+        };
+        let group = &mut groups[at];
+        group.priority = group.priority.max(extension.group_priority);
+        group.versions.retain(|version| version.name != &*extension.version);
+        group.versions.push(Version { name: &extension.version, serves: Serves::There(extension) });
+    }
+}
+
+impl Serves<'_> {
+    /// Among the versions of its group. Of this server's own the name alone decides.
+    fn priority(&self) -> u32 {
+        match self {
+            Serves::Here(_) => LOCAL_VERSION_PRIORITY,
+            Serves::There(extension) => extension.version_priority,
+        }
+    }
+}
+
+/// What the APIServices of CRDs carry.
+const LOCAL_VERSION_PRIORITY: u32 = 100;
 
 /// The verbs that CRDs list, in the order that they list them in.
 const CUSTOM_VERBS: [&str; 8] =

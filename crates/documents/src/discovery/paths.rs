@@ -6,7 +6,7 @@
 use forebay_catalog::Catalog;
 use serde::Serialize;
 
-use super::groups;
+use super::{Extension, groups};
 
 /// What is there besides groups and versions whatever is served.
 const ALWAYS: [&str; 6] = ["/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
@@ -19,9 +19,14 @@ struct Paths<'a> {
 /// `/`: every path, sorted.
 ///
 /// - `others`: the health checks, metrics and the like.
-pub fn root_paths<'a>(catalog: &Catalog, others: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+/// - `extensions`: what other servers serve.
+pub fn root_paths<'a>(
+    catalog: &Catalog,
+    extensions: &[Extension],
+    others: impl IntoIterator<Item = &'a str>,
+) -> Vec<u8> {
     let mut paths: Vec<String> = ALWAYS.into_iter().chain(others).map(String::from).collect();
-    for group in groups(catalog) {
+    for group in groups(catalog, extensions) {
         let prefix = match group.name {
             "" => "/api".to_string(),
             name => format!("/apis/{name}"),
@@ -42,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_root_lists_groups_versions_and_what_else_there_is() {
-        let text = String::from_utf8(root_paths(&crate::built_ins(), ["/livez", "/api"])).unwrap();
+        let text = String::from_utf8(root_paths(&crate::built_ins(), &[], ["/livez", "/api"])).unwrap();
         assert!(text.starts_with(
             "{\n  \"paths\": [\n    \"/api\",\n    \"/api/v1\",\n    \"/apis\",\n    \"/apis/\",\n"
         ));

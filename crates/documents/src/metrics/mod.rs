@@ -2,6 +2,7 @@
 //!
 //! In: counters of other rooms. Out: the classic text format. Never: counts by itself.
 
+mod aggregator;
 pub mod caches;
 pub mod flow;
 pub mod process;
@@ -10,4 +11,5 @@ pub mod tasks;
 mod text;
 pub mod webhooks;
 
+pub use aggregator::Availability;
 pub use text::{CONTENT_TYPE, Labels, Text};

@@ -1,8 +1,12 @@
-//! `apiserver_admission_webhook_*`: what is counted of calls of webhooks, as text.
+//! `apiserver_admission_webhook_*`, `apiserver_admission_match_condition_*` and
+//! `apiserver_*conversion_webhook_*`: what is counted of calls of webhooks, as text.
 //!
 //! In: what was counted. Out: families. Never: counts.
 
-use forebay_webhooks::{BOUNDS, Counted};
+use forebay_webhooks::conversion::{
+    CRD_BOUNDS, ConversionCounted, ConversionTimes, FailureSort, REQUEST_BOUNDS,
+};
+use forebay_webhooks::{BOUNDS, CONDITION_BOUNDS, Counted};
 
 use super::text::Text;
 
@@ -15,7 +19,7 @@ pub fn write(text: &mut Text, counted: &Counted) {
         let labels =
             [("name", &**webhook), ("operation", *operation), ("rejected", &*rejected), ("type", *step)];
         let bounds = BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-        for (bound, count) in bounds.zip(durations.counts) {
+        for (bound, count) in bounds.zip(durations.counts.into_iter().chain([durations.all])) {
             let [name_of, operation, rejected, step] = labels;
             text.value(
                 &format!("{name}_bucket"),
@@ -24,7 +28,7 @@ pub fn write(text: &mut Text, counted: &Counted) {
             );
         }
         text.value(&format!("{name}_sum"), &labels, durations.seconds);
-        text.value(&format!("{name}_count"), &labels, durations.counts[BOUNDS.len()]);
+        text.value(&format!("{name}_count"), &labels, durations.all);
     }
     let name = "apiserver_admission_webhook_request_total";
     text.family(name, "counter", "Calls of webhooks, by the code of what came of them.");
@@ -57,4 +61,69 @@ pub fn write(text: &mut Text, counted: &Counted) {
     for ((webhook, step), count) in &counted.open {
         text.value(name, &[("name", &**webhook), ("type", *step)], count);
     }
+    write_conditions(text, counted);
+}
+
+fn write_conditions(text: &mut Text, counted: &Counted) {
+    let all = || {
+        counted.conditions.iter().map(|((webhook, step, operation), of)| {
+            ([("kind", "webhook"), ("name", &**webhook), ("operation", *operation), ("type", *step)], of)
+        })
+    };
+    let name = "apiserver_admission_match_condition_evaluation_seconds";
+    text.family(name, "histogram", "How long match conditions took.");
+    for (labels, of) in all() {
+        let bounds = CONDITION_BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+        for (bound, count) in bounds.zip(of.took.counts.into_iter().chain([of.took.all])) {
+            let [kind, name_of, operation, step] = labels;
+            text.value(&format!("{name}_bucket"), &[kind, name_of, operation, step, ("le", &bound)], count);
+        }
+        text.value(&format!("{name}_sum"), &labels, of.took.seconds);
+        text.value(&format!("{name}_count"), &labels, of.took.all);
+    }
+    let name = "apiserver_admission_match_condition_evaluation_errors_total";
+    text.family(name, "counter", "Match conditions that could not be evaluated.");
+    for (labels, of) in all().filter(|(_, of)| of.errors > 0) {
+        text.value(name, &labels, of.errors);
+    }
+}
+
+/// Appends what is counted of conversions.
+pub fn write_conversions(text: &mut Text, counted: &ConversionCounted) {
+    let name = "apiserver_crd_conversion_webhook_duration_seconds";
+    text.family(name, "histogram", "How long webhooks took to convert, by definition and versions.");
+    for ((crd, from, to, succeeded), times) in &counted.crds {
+        let succeeded = succeeded.to_string();
+        let labels = [
+            ("crd_name", &**crd),
+            ("from_version", &**from),
+            ("succeeded", &*succeeded),
+            ("to_version", &**to),
+        ];
+        histogram(text, name, &labels, &CRD_BOUNDS, times);
+    }
+    let result = |failure: &Option<FailureSort>| match failure {
+        None => [("failure_type", ""), ("result", "success")],
+        Some(sort) => [("failure_type", sort.as_str()), ("result", "failure")],
+    };
+    let name = "apiserver_conversion_webhook_request_total";
+    text.family(name, "counter", "Calls of webhooks that convert, by what came of them.");
+    for (failure, times) in &counted.requests {
+        text.value(name, &result(failure), times.counts[REQUEST_BOUNDS.len()]);
+    }
+    let name = "apiserver_conversion_webhook_duration_seconds";
+    text.family(name, "histogram", "How long webhooks took to convert, by what came of them.");
+    for (failure, times) in &counted.requests {
+        histogram(text, name, &result(failure), &REQUEST_BOUNDS, times);
+    }
+}
+
+fn histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], bounds: &[f64], times: &ConversionTimes) {
+    let bounds = bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+    for (bound, count) in bounds.zip(times.counts) {
+        let with_bound: Vec<(&str, &str)> = labels.iter().copied().chain([("le", &*bound)]).collect();
+        text.value(&format!("{name}_bucket"), &with_bound, count);
+    }
+    text.value(&format!("{name}_sum"), labels, times.seconds);
+    text.value(&format!("{name}_count"), labels, times.counts[times.counts.len() - 1]);
 }

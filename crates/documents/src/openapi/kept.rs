@@ -8,12 +8,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use forebay_catalog::Catalog;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::contents::{Subject, subjects};
 use super::document::{self, Fingerprint, Name};
 use super::limits::KEPT_BYTES_MAX;
 use super::packed::{Packed, Packer};
+use crate::discovery::Extension;
 
 /// The documents of one server; cloning it copies a pointer.
 #[derive(Clone)]
@@ -164,6 +166,22 @@ fn index_of(hashes: &[(String, Arc<str>)]) -> Packed {
     }
     out.piece.extend_from_slice(b"}}");
     out.finish()
+}
+
+/// An index with the documents that other servers have, who send them themselves; `None` where there are
+/// none. Their order among the others says nothing.
+pub fn extended(index: &Packed, extensions: &[Extension]) -> Option<Vec<u8>> {
+    let of_others = extensions.iter().filter_map(|one| Some((one, one.openapi_url.as_deref()?)));
+    let mut of_others = of_others.peekable();
+    of_others.peek()?;
+    let (mut json, mut plain) = (Vec::with_capacity(index.plain_len), index.plain());
+    while plain.fill(index.plain_len, &mut json) {}
+    let mut document: Value = serde_json::from_slice(&json).ok()?;
+    for (extension, url) in of_others {
+        let path = format!("apis/{}/{}", extension.group, extension.version);
+        document["paths"][path] = json!({ "serverRelativeURL": url });
+    }
+    Some(document.to_string().into_bytes())
 }
 
 /// Where a document of the hash is.

@@ -72,7 +72,8 @@ impl FlowControl {
             seats_max,
             bytes_max: LISTS_ROOM_BYTES as u64,
         };
-        let setup = Setup { bounds, watch_bytes, start: Opening::ByDoor };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let setup = Setup { bounds, watch_bytes, cores, start: Opening::ByDoor };
         let machine = Machine {
             dispatcher: Dispatcher::new(setup, Duration::ZERO),
             next: 0,
@@ -144,6 +145,26 @@ impl FlowControl {
         };
         self.give_back(machine, effects);
         (Ticket::new(self.clone(), id, price), turn)
+    }
+
+    /// Waits until a request that was paused has a turn again: as a rule it has at once. Cancel-safe: a place
+    /// that is not waited for any more goes with the ticket.
+    pub(super) async fn resume(&self, id: u64) {
+        let wait = {
+            let mut machine = self.machine();
+            let effects = self.step(&mut machine, FlowInput::Resumed { id });
+            let wait = machine.dispatcher.is_returning(id).then(|| {
+                let (turn, wait) = oneshot::channel();
+                machine.waiting.insert(id, turn);
+                wait
+            });
+            self.give_back(machine, effects);
+            wait
+        };
+        if let Some(wait) = wait {
+            // Who comes back is not refused.
+            let _turn = wait.await;
+        }
     }
 
     /// Tells the machine something, and does what follows.

@@ -19,7 +19,7 @@ pub use control::FlowControl;
 pub use debug::{DUMPS, dump};
 pub use of_request::OfRequest;
 pub use price::{
-    Cost, delete_collection, deleted, document, list, list_that_is_made, object, rendering,
+    Cost, delete_collection, deleted, document, list, list_that_is_made, object, proxied, rendering,
     rendering_of_events, watch, write,
 };
 pub use ticket::{Starting, Ticket};

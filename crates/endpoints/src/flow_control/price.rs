@@ -79,6 +79,16 @@ pub fn document() -> Cost {
     Cost::of(0, REQUEST)
 }
 
+/// What another server answers: what it takes here while it is carried.
+///
+/// - `is_long`: it lasts as long as its client likes, and takes `watch_bytes`.
+pub fn proxied(is_long: bool, bytes: usize, watch_bytes: usize) -> Cost {
+    match is_long {
+        true => Cost { watch_bytes: Some(watch_bytes as u64), ..Cost::of(0, REQUEST) },
+        false => Cost::of(bytes, REQUEST),
+    }
+}
+
 /// A write with a body of so many bytes, whose event so many watchers are sent.
 pub fn write(body_bytes: usize, watchers: usize) -> Cost {
     let events = nanos(watchers, SENT_EVENT);

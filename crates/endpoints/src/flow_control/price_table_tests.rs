@@ -136,11 +136,11 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn of_twenty_lists_eighteen_take_what_was_foreseen_or_a_fifth_more_or_less() {
+fn of_twenty_lists_nineteen_take_what_was_foreseen_or_a_fifth_more_or_less() {
     let off = CASES.iter().filter_map(|(name, making, is_compressed, of, took)| {
         let [objects, bytes, selected, selected_bytes, deflated_bytes, inflated_bytes] = *of;
         let of = Estimate { objects, bytes, selected, selected_bytes, deflated_bytes, inflated_bytes };
-        let weight = Weight { of, is_whole: objects == selected && !name.contains("page") };
+        let weight = Weight { of, is_whole: objects == selected && !name.contains("page"), unmade: 0 };
         let gzip_bytes_min = is_compressed.then_some(GZIP_BYTES_MIN);
         let rendering = Rendering { making: *making, gzip_bytes_min };
         let foreseen = list(weight, rendering).price.cpu.as_micros() as f64;
@@ -148,5 +148,5 @@ fn of_twenty_lists_eighteen_take_what_was_foreseen_or_a_fifth_more_or_less() {
         ((ratio - 1.0).abs() > 0.2).then_some((name, ratio))
     });
     let off: Vec<_> = off.collect();
-    assert!(10 * off.len() <= CASES.len(), "{} of {}: {off:?}", off.len(), CASES.len());
+    assert!(20 * off.len() <= CASES.len(), "{} of {}: {off:?}", off.len(), CASES.len());
 }

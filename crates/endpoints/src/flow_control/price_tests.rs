@@ -19,7 +19,7 @@ fn pods(objects: usize, selected: usize) -> Weight {
         deflated_bytes: bytes(selected) / 6,
         inflated_bytes: bytes((8 * selected).min(objects)) / 6,
     };
-    Weight { of, is_whole: objects == selected }
+    Weight { of, is_whole: objects == selected, unmade: 0 }
 }
 
 fn gzip() -> Rendering {
@@ -39,6 +39,18 @@ fn what_is_cheap_is_priced_as_cheap() {
     let few = list(pods(20_000, 100), Rendering::STORED).price.cpu;
     assert!(20 * few < all.price.cpu && few > list(pods(100, 100), Rendering::STORED).price.cpu, "{few:?}");
     assert_eq!(list(Weight::default(), Rendering::STORED).comeback, Some(Comeback::SmallList));
+}
+
+#[test]
+fn messages_that_are_not_there_yet_cost_more_than_all_else() {
+    let rendering = Rendering { making: Making::Protobuf, gzip_bytes_min: None };
+    let cpu = |unmade| list(Weight { unmade, ..pods(20_000, 20_000) }, rendering).price.cpu;
+    let [there, half, first] = [0, 10_000, 20_000].map(cpu);
+    assert!(first > 4 * there, "{first:?} and {there:?}");
+    assert!((first + there).abs_diff(2 * half) < Duration::from_micros(100), "{half:?}");
+    // Who is sent what another made pays for no message.
+    let sent = |unmade| list_that_is_made(Weight { unmade, ..pods(20_000, 20_000) }, rendering);
+    assert_eq!(sent(0), sent(20_000));
 }
 
 #[test]

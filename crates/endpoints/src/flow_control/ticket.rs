@@ -2,10 +2,12 @@
 //!
 //! In: how far its answer is, and its reader. Out: the same to the machine; that it has left, when dropped.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use forebay_catalog::Turn;
 use forebay_flow::{FlowInput, Price};
 use forebay_transport::Stalls;
 
@@ -19,6 +21,16 @@ pub struct Ticket {
     pub(super) price: Price,
     /// The CPU time that it came to, in nanoseconds.
     cpu_ns: AtomicU64,
+}
+
+impl Turn for Ticket {
+    fn pause(&self) {
+        self.control.tell([FlowInput::Paused { id: self.id }]);
+    }
+
+    fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.control.resume(self.id))
+    }
 }
 
 /// A watch whose initial state is being sent: when dropped, that is done.
@@ -38,6 +50,11 @@ impl Ticket {
     /// It is known to have come to something else than was foreseen.
     pub fn came_to(&self, cpu: Duration) {
         self.cpu_ns.store(in_ns(cpu), Ordering::Relaxed);
+    }
+
+    /// It waits for others: nobody works on it meanwhile, and nothing was done for it.
+    pub fn waits(&self) {
+        self.control.tell([FlowInput::Begun { id: self.id, cpu: Duration::ZERO }]);
     }
 
     /// The work on it is done; what it holds is its reader's to take. How much CPU time that took is not

@@ -6,10 +6,10 @@ use forebay_transport::StalledReaders;
 
 use crate::event_blocks::EventBlocks;
 use crate::memory::{Level, Memory};
-use crate::room::Totals;
 use crate::rooms::Rooms;
 use crate::shared_lists::SharedLists;
 use forebay_documents::metrics::Text;
+use forebay_room::Totals;
 
 /// Name, kind, help, and what to read of a room.
 type Read = (&'static str, &'static str, &'static str, fn(&Totals) -> u64);

@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError};
 
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
-use forebay_documents::metrics::{Text, caches, flow, process, storage, tasks, webhooks};
+use forebay_documents::metrics::{Availability, Text, caches, flow, process, storage, tasks, webhooks};
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
@@ -90,6 +90,7 @@ impl Metrics {
         (inflight, flow_control, neighbourhood): (&Inflight, Option<&FlowControl>, Option<&Neighbourhood>),
         (memory, rooms, stalled_readers): (&Memory, &Rooms, &StalledReaders),
         shared: (&EventBlocks, &SharedLists),
+        availability: &Availability,
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -100,6 +101,8 @@ impl Metrics {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         webhooks::write(&mut text, &self.webhooks.counted());
+        webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
+        availability.write(&mut text);
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use forebay_apimachinery::accept::{Clause, parse_accept};
 use forebay_apimachinery::options::Query;
 use forebay_catalog::Catalog;
+use forebay_documents::discovery::Extension;
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::openapi::contents::Subject;
 use forebay_documents::openapi::document::Name;
-use forebay_documents::openapi::kept::relative_url;
+use forebay_documents::openapi::kept::{extended, relative_url};
 use forebay_documents::openapi::limits::PLAIN_BYTES;
 use forebay_documents::openapi::packed::{Packed, Plain};
 use forebay_transport::{BodySource, PiecewiseBody, RunOn, limits};
@@ -41,13 +42,13 @@ type Readers<'a> = (answer::Readers<'a>, &'a Rooms);
 
 /// Answers a GET of `path`, which begins with `/openapi`.
 ///
+/// - `extensions`: what other servers have documents of.
 /// - `readers`: what watches over those who read an answer, and what they hold.
 ///
 /// # Errors
 /// 404 and 406.
 pub async fn answer(
-    openapi: &OpenApi,
-    catalog: &Arc<Catalog>,
+    (openapi, catalog, extensions): (&OpenApi, &Arc<Catalog>, &[Extension]),
     path: &str,
     headers: &HeaderMap,
     query: &Query,
@@ -57,7 +58,10 @@ pub async fn answer(
         "/v2" => v2(openapi, catalog, headers, readers).await,
         "/v3" => {
             let index = openapi.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
-            Ok(whole(&index, JSON, headers, readers))
+            match extended(&index, extensions) {
+                None => Ok(whole(&index, JSON, headers, readers)),
+                Some(json) => Ok(answer::sized(status::OK, JSON, json.into(), gzip::is_taken(headers))),
+            }
         }
         path => {
             let subject = path.strip_prefix("/v3/").and_then(subject);

@@ -40,7 +40,7 @@ impl Server {
         let headers: HeaderMap = headers.iter().map(|(name, text)| (name.clone(), value(text))).collect();
         let (query, readers) =
             (Query::parse(query), ((&self.stalled_readers, &ResponseChannel::default()), &self.rooms));
-        let answer = answer(&self.openapi, &self.catalog, path, &headers, &query, readers).await;
+        let answer = answer((&self.openapi, &self.catalog, &[]), path, &headers, &query, readers).await;
         answer.map_err(|failure| failure.code().as_u16())
     }
 

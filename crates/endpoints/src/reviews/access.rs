@@ -4,7 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/authorization`.
 
-use forebay_api::{Authorizer as _, Rules};
+use forebay_api::{Authorizer as _, Rules, told_together};
 use forebay_apimachinery::{Attributes, Caller, Status, Verb};
 use serde_json::{Map, Value, json};
 
@@ -78,7 +78,7 @@ pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Fa
         shown
     });
     let paths = rules.paths.iter().map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.paths }));
-    Ok(json!({
+    let mut review = json!({
         "metadata": Map::new(),
         "spec": Map::new(),
         "status": {
@@ -86,5 +86,9 @@ pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Fa
             "nonResourceRules": paths.collect::<Vec<_>>(),
             "incomplete": rules.incomplete,
         },
-    }))
+    });
+    if !rules.errors.is_empty() {
+        review["status"]["evaluationError"] = told_together(&rules.errors).into();
+    }
+    Ok(review)
 }

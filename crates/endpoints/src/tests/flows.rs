@@ -134,3 +134,29 @@ async fn it_is_a_table_for_people() {
     }
     assert_eq!(server.ask("master", "POST", FLOWS, "").await.code, 404);
 }
+
+#[tokio::test]
+async fn a_watch_that_goes_on_is_charged_as_cheap_and_its_state_as_what_it_is() {
+    let server = Server::start(100).await;
+    let words = "some words ".repeat(2_000);
+    for number in 0..20 {
+        let name = format!("m-{number}");
+        server.post(MAPS, json!({ "metadata": { "name": name }, "data": { "a": words } })).await;
+    }
+    let list = server.get("master", &format!("{MAPS}?limit=1")).await.json();
+    let revision = list["metadata"]["resourceVersion"].as_str().expect("a revision");
+    let charged = async |agent: &str, query: &str| {
+        let asked = head(&format!("{MAPS}?{query}"), "").replace("prober/1", agent);
+        let mut stream = server.connect();
+        stream.write_all(asked.as_bytes()).await.expect("open");
+        until(&mut stream, "200 OK").await;
+        let flows = server.get("master", FLOWS).await.json();
+        let clients = flows["clients"].as_array().expect("clients");
+        let row = clients.iter().find(|client| client["userAgent"] == agent).expect("a row");
+        row["minute"]["cpuUs"].as_u64().expect("time")
+    };
+    let resumed = charged("resumed/1", &format!("watch=1&resourceVersion={revision}")).await;
+    let state = "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
+    let state = charged("state/1", state).await;
+    assert!(resumed <= 30 && state >= resumed + 20 * 12, "{resumed} us and {state} us");
+}

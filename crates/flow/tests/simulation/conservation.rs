@@ -57,7 +57,8 @@ impl Soak {
     fn new(seed: u64) -> Soak {
         let bounds = LimitBounds { seats_min: 4, seats_max: 40, bytes_max: 64 << 20 };
         let start = if seed.is_multiple_of(2) { Opening::ByDoor } else { Opening::Open };
-        let machine = Dispatcher::new(Setup { bounds, watch_bytes: 4 << 20, start }, Duration::ZERO);
+        let machine =
+            Dispatcher::new(Setup { bounds, watch_bytes: 4 << 20, cores: 2, start }, Duration::ZERO);
         let random = Random::seeded(seed);
         Soak {
             random,
@@ -72,6 +73,8 @@ impl Soak {
     fn step(&mut self, input: FlowInput) {
         for effect in self.machine.step(input, self.now) {
             match effect {
+                // One that was paused goes on.
+                FlowEffect::Run { id } if self.running.contains(&id) => {}
                 FlowEffect::Run { id } => assert!(self.waiting.remove(&id) && self.running.insert(id)),
                 FlowEffect::Reject { id, rejection } => {
                     assert!(self.waiting.remove(&id));
@@ -113,7 +116,7 @@ impl Soak {
     fn turn(&mut self) {
         self.now += Duration::from_micros(self.random.below(8_000));
         let running = self.any(&self.running);
-        match self.random.below(12) {
+        match self.random.below(16) {
             0..=4 => self.arrive(),
             5 | 6 => running.into_iter().for_each(|id| {
                 self.step(FlowInput::Answered { id, cpu: Duration::from_micros(700) });
@@ -128,6 +131,8 @@ impl Soak {
             10 => self.any(&self.waiting).into_iter().for_each(|id| {
                 self.leave(id);
             }),
+            11 | 12 => running.into_iter().for_each(|id| self.step(FlowInput::Paused { id })),
+            13 | 14 => running.into_iter().for_each(|id| self.step(FlowInput::Resumed { id })),
             _ => match self.random.below(8) {
                 0 => self.configure(),
                 1 => self.step(FlowInput::Memory { left: self.random.below(256 << 20) }),
@@ -190,7 +195,7 @@ fn whatever_happens_all_is_given_back_in_the_end() {
 #[test]
 fn a_schema_whose_level_is_not_there_dangles_and_is_not_used() {
     let bounds = LimitBounds { seats_min: 4, seats_max: 40, bytes_max: 64 << 20 };
-    let setup = Setup { bounds, watch_bytes: 1 << 20, start: Opening::Open };
+    let setup = Setup { bounds, watch_bytes: 1 << 20, cores: 2, start: Opening::Open };
     let mut machine = Dispatcher::new(setup, Duration::ZERO);
     let schemas = builtin::schema_objects().map(|(_, it)| FlowSchema::read(&it).unwrap()).collect();
     let levels = builtin::level_objects().map(|(_, it)| PriorityLevel::read(&it).unwrap());

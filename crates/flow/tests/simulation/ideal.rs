@@ -15,7 +15,7 @@ const QUEUES: u64 = 64;
 /// A machine with one level beside the mandatory ones, of one seat.
 fn machine() -> Dispatcher {
     let bounds = LimitBounds { seats_min: 1, seats_max: 1, bytes_max: 1 << 30 };
-    let setup = Setup { bounds, watch_bytes: 1 << 20, start: Opening::Open };
+    let setup = Setup { bounds, watch_bytes: 1 << 20, cores: 2, start: Opening::Open };
     let mut machine = Dispatcher::new(setup, Duration::ZERO);
     let queuing = json!({"queues": QUEUES, "handSize": 1, "queueLengthLimit": 100_000});
     let limited = json!({"borrowingLimitPercent": 0, "limitResponse": {"type": "Queue", "queuing": queuing}});

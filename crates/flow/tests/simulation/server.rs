@@ -14,6 +14,8 @@ use forebay_flow::{
     LimitBounds, Moment, Opening, Price, PriorityLevel, Rejection, Setup, builtin,
 };
 
+use crate::cores::Cores;
+
 /// What readers do with an answer.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader {
@@ -77,43 +79,19 @@ impl Outcome {
     }
 }
 
-/// Time of cores, shared by all that run: each has `attained` so much since the beginning.
-struct Cores {
-    cores: f64,
-    /// What every further request that runs costs all others: caches, locks, the scheduler.
-    thrash: f64,
-    attained: f64,
-    at: Moment,
-    // (attained at its end, id)
-    running: BTreeMap<(u64, u64), ()>,
-}
-
-impl Cores {
-    fn rate(&self) -> f64 {
-        let running = self.running.len() as f64;
-        (self.cores / running.max(1.0)).min(1.0) / (1.0 + self.thrash * (running - self.cores).max(0.0))
-    }
-
-    fn advance(&mut self, now: Moment) {
-        self.attained += (now - self.at).as_nanos() as f64 * self.rate();
-        self.at = now;
-    }
-
-    fn begin(&mut self, id: u64, cpu: Duration) {
-        self.running.insert((self.attained as u64 + cpu.as_nanos() as u64, id), ());
-    }
-
-    fn next_end(&self) -> Option<Moment> {
-        let ((end, _), ()) = self.running.first_key_value()?;
-        let left = (*end as f64 - self.attained).max(0.0) / self.rate();
-        Some(self.at + Duration::from_nanos(left.ceil() as u64 + 1))
-    }
-}
-
 enum What {
     Asks(Box<(Client, Moment)>),
     Took(u64),
     Leaves(u64),
+}
+
+/// A machine with the built-in objects.
+pub fn dispatcher(setup: Setup, now: Moment) -> Dispatcher {
+    let mut dispatcher = Dispatcher::new(setup, now);
+    let levels = builtin::level_objects().map(|(_, it)| PriorityLevel::read(&it).unwrap()).collect();
+    let schemas = builtin::schema_objects().map(|(_, it)| FlowSchema::read(&it).unwrap()).collect();
+    dispatcher.step(FlowInput::Configured(Configuration { schemas, levels }), now);
+    dispatcher
 }
 
 /// The server and its clients.
@@ -137,18 +115,9 @@ impl Server {
     }
 
     pub fn bounded(cores: u64, thrash: f64, start: Opening, bounds: LimitBounds) -> Server {
-        let setup = Setup { bounds, watch_bytes: 512 << 20, start };
-        let mut dispatcher = Dispatcher::new(setup, Duration::ZERO);
-        let levels = builtin::level_objects().map(|(_, it)| PriorityLevel::read(&it).unwrap()).collect();
-        let schemas = builtin::schema_objects().map(|(_, it)| FlowSchema::read(&it).unwrap()).collect();
-        dispatcher.step(FlowInput::Configured(Configuration { schemas, levels }), Duration::ZERO);
-        let cores = Cores {
-            cores: cores as f64,
-            thrash,
-            attained: 0.0,
-            at: Duration::ZERO,
-            running: BTreeMap::new(),
-        };
+        let setup = Setup { bounds, watch_bytes: 512 << 20, cores, start };
+        let dispatcher = dispatcher(setup, Duration::ZERO);
+        let cores = Cores::new(cores, thrash, Duration::ZERO);
         Server {
             now: Duration::ZERO,
             dispatcher,
@@ -200,12 +169,7 @@ impl Server {
     }
 
     fn end_work(&mut self) {
-        while let Some(((end, id), ())) = self.cores.running.first_key_value() {
-            if *end as f64 > self.cores.attained {
-                break;
-            }
-            let id = *id;
-            self.cores.running.pop_first();
+        while let Some(id) = self.cores.done() {
             self.answered(id);
         }
     }

@@ -1,13 +1,13 @@
 //! `--authorization-mode`: who may do what, once it is known who asks.
 
-/// The decision for the whole list of modes: what any of them allows is allowed.
+/// One of the modes, which are asked in their order: what any of them allows is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthorizationMode {
     /// Whoever is authenticated may do everything.
     AlwaysAllow,
     /// Nobody may do anything; only `system:masters` goes around it, as in kube-apiserver.
     AlwaysDeny,
-    /// Until RBAC is enforced: `system:masters` may do everything, the others nothing.
+    /// What roles allow to whom they are bound.
     Rbac,
 }
 
@@ -15,13 +15,17 @@ pub enum AuthorizationMode {
 ///
 /// # Errors
 /// The reason, in kube-apiserver's words where it has any.
-pub fn decide(modes: &[String]) -> Result<(AuthorizationMode, Option<String>), String> {
+pub fn decide(modes: &[String]) -> Result<(Vec<AuthorizationMode>, Option<String>), String> {
     if modes.is_empty() {
         return Err("at least one authorization-mode must be passed".to_owned());
     }
+    let mut decided = Vec::new();
     for (place, mode) in modes.iter().enumerate() {
         match mode.as_str() {
-            "AlwaysAllow" | "AlwaysDeny" | "RBAC" | "Node" => {}
+            "AlwaysAllow" => decided.push(AuthorizationMode::AlwaysAllow),
+            "AlwaysDeny" => decided.push(AuthorizationMode::AlwaysDeny),
+            "RBAC" => decided.push(AuthorizationMode::Rbac),
+            "Node" => {}
             "ABAC" | "Webhook" => return Err(format!("authorization-mode {mode:?} is not served yet")),
             _ => return Err(format!("authorization-mode {mode:?} is not a valid mode")),
         }
@@ -30,17 +34,14 @@ pub fn decide(modes: &[String]) -> Result<(AuthorizationMode, Option<String>), S
         }
     }
     let has = |name: &str| modes.iter().any(|mode| mode == name);
-    if has("AlwaysAllow") {
-        Ok((AuthorizationMode::AlwaysAllow, None))
-    } else if has("RBAC") {
-        let subject = if has("Node") { "RBAC and Node are" } else { "RBAC is" };
-        let warning = format!("{subject} not enforced yet: only members of system:masters are let in");
-        Ok((AuthorizationMode::Rbac, Some(warning)))
-    } else if has("Node") {
-        Err("authorization-mode \"Node\" is served only together with RBAC".to_owned())
-    } else {
-        Ok((AuthorizationMode::AlwaysDeny, None))
+    if !has("Node") {
+        return Ok((decided, None));
     }
+    if !has("RBAC") {
+        return Err("authorization-mode \"Node\" is served only together with RBAC".to_owned());
+    }
+    let warning = "Node is not enforced yet, and allows nothing: kubelets have what RBAC binds them to";
+    Ok((decided, Some(warning.to_owned())))
 }
 
 fn quoted(modes: &[String]) -> String {
@@ -52,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_modes_allows_what_one_of_them_allows() {
+    fn a_list_of_modes_is_asked_in_its_order() {
         let rows: &[(&str, &str)] = &[
-            ("AlwaysAllow", "AlwaysAllow"),
-            ("AlwaysDeny", "AlwaysDeny"),
-            ("AlwaysDeny,AlwaysAllow", "AlwaysAllow"),
-            ("RBAC", "Rbac; RBAC is not enforced yet: only members of system:masters are let in"),
+            ("AlwaysAllow", "[AlwaysAllow]"),
+            ("AlwaysDeny", "[AlwaysDeny]"),
+            ("AlwaysDeny,AlwaysAllow", "[AlwaysDeny, AlwaysAllow]"),
+            ("RBAC", "[Rbac]"),
             (
                 "Node,RBAC",
-                "Rbac; RBAC and Node are not enforced yet: only members of system:masters are let in",
+                "[Rbac]; Node is not enforced yet, and allows nothing: kubelets have what RBAC binds them to",
             ),
-            ("AlwaysDeny,RBAC", "Rbac; RBAC is not enforced yet: only members of system:masters are let in"),
+            ("AlwaysDeny,RBAC", "[AlwaysDeny, Rbac]"),
             ("Node", "ERROR authorization-mode \"Node\" is served only together with RBAC"),
             ("Webhook", "ERROR authorization-mode \"Webhook\" is not served yet"),
             ("RBAC,ABAC", "ERROR authorization-mode \"ABAC\" is not served yet"),

@@ -12,7 +12,7 @@ use forebay_pki::{CertificateFiles, ServingNames};
 use super::reader::Reader;
 use super::{
     Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization,
+    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -30,7 +30,7 @@ impl ServeConfig {
         warnings.extend(no_effect("flags", harmless.iter().map(|name| format!("--{name}"))));
         warnings.extend(no_effect("feature gates", feature_gates(&read)?.into_iter()));
 
-        let (service_account_admission, admission) = admission::decide(&read)?;
+        let admission = admission::decide(&read)?;
         let data_dir = read.parsed("data-dir", |value| Ok(PathBuf::from(value)))?;
         let service_cluster_ip_ranges = service_ranges(&read)?;
         let serving = serving(&read, host)?;
@@ -41,10 +41,11 @@ impl ServeConfig {
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
-            authorization_mode: authorization_mode(&read, &mut warnings)?,
+            front_proxy: front_proxy::decide(&read)?,
+            kubelets: front_proxy::kubelets(&read)?,
+            authorization_modes: authorization_modes(&read, &mut warnings)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,
-            service_account_admission,
             admission,
             admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
@@ -213,11 +214,11 @@ fn check_issuers(issuers: &[String]) -> Result<(), String> {
     if issuers.is_empty() { Err("needs an issuer".to_owned()) } else { Ok(()) }
 }
 
-fn authorization_mode(read: &Reader, warnings: &mut Vec<String>) -> Result<AuthorizationMode, Error> {
-    let (mode, warning) = authorization::decide(&read.list("authorization-mode"))
+fn authorization_modes(read: &Reader, warnings: &mut Vec<String>) -> Result<Vec<AuthorizationMode>, Error> {
+    let (modes, warning) = authorization::decide(&read.list("authorization-mode"))
         .map_err(|reason| read.refuse("authorization-mode", reason))?;
     warnings.extend(warning);
-    Ok(mode)
+    Ok(modes)
 }
 
 fn limits(read: &Reader) -> Result<Limits, Error> {

@@ -14,8 +14,8 @@ const fn judged(name: &'static str, kind: FlagType, judge: fn(&str) -> Result<()
     Flag { name, kind, class: Class::Judged(judge) }
 }
 
-const NO_AGGREGATION: &str = "no request is handed on to another API server";
-const NO_KUBELET: &str = "no kubelet is called";
+const NO_REDIRECT: &str = "no redirect of another API server is followed or handed on";
+const OWN_WAIT: &str = "connections have deadlines of our own";
 const NO_PEERS: &str = "servers do not find or call each other";
 const NO_OUTGOING: &str = "no outgoing connection is made";
 const OWN_PROBE: &str = "etcd is asked again and again, with deadlines of our own";
@@ -32,7 +32,7 @@ const NO_EMULATION: &str = "only one version is served";
 const LOAD: &str = "spreads load, protects nothing";
 
 pub(super) const ACCEPTED: &[Flag] = &[
-    harmless("aggregator-reject-forwarding-redirect", Bool, NO_AGGREGATION),
+    harmless("aggregator-reject-forwarding-redirect", Bool, NO_REDIRECT),
     harmless("allow-metric-labels", List, OWN_METRICS),
     harmless("allow-metric-labels-manifest", One, OWN_METRICS),
     judged("allow-privileged", Bool, allow_privileged),
@@ -51,7 +51,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("egress-selector-config-file", One, NO_OUTGOING),
     harmless("emulated-version", List, NO_EMULATION),
     harmless("emulation-forward-compatible", Bool, NO_EMULATION),
-    harmless("enable-aggregator-routing", Bool, NO_AGGREGATION),
     harmless("enable-bootstrap-token-auth", Bool, STRICTER),
     judged("enable-garbage-collector", Bool, enable_garbage_collector),
     harmless("enable-logs-handler", Bool, STRICTER),
@@ -61,13 +60,8 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("etcd-healthcheck-timeout", One, OWN_PROBE),
     harmless("etcd-readycheck-timeout", One, OWN_PROBE),
     harmless("goaway-chance", One, LOAD),
-    harmless("kubelet-certificate-authority", One, NO_KUBELET),
-    harmless("kubelet-client-certificate", One, NO_KUBELET),
-    harmless("kubelet-client-key", One, NO_KUBELET),
-    harmless("kubelet-port", One, NO_KUBELET),
-    harmless("kubelet-preferred-address-types", List, NO_KUBELET),
-    harmless("kubelet-read-only-port", One, NO_KUBELET),
-    harmless("kubelet-timeout", One, NO_KUBELET),
+    harmless("kubelet-read-only-port", One, "it is in use nowhere"),
+    harmless("kubelet-timeout", One, OWN_WAIT),
     harmless("kubernetes-service-node-port", One, OWN_TYPE),
     harmless("lease-reuse-duration-seconds", One, OWN_STORE),
     harmless("livez-grace-period", One, "the server is live as soon as it listens"),
@@ -75,7 +69,7 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("log-text-info-buffer-size", One, OWN_LOG),
     harmless("log-text-split-stream", Bool, OWN_LOG),
     harmless("logging-format", One, OWN_LOG),
-    harmless("max-connection-bytes-per-sec", One, "limits exec and port-forward, which are not served"),
+    harmless("max-connection-bytes-per-sec", One, "clients are held to their flows"),
     harmless("min-compatibility-version", List, NO_EMULATION),
     harmless("peer-advertise-ip", One, NO_PEERS),
     harmless("peer-advertise-port", One, NO_PEERS),
@@ -83,8 +77,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("permit-address-sharing", Bool, "a port in use is an error at start"),
     harmless("permit-port-sharing", Bool, "a port in use is an error at start"),
     harmless("profiling", Bool, NO_DEBUG),
-    harmless("proxy-client-cert-file", One, NO_AGGREGATION),
-    harmless("proxy-client-key-file", One, NO_AGGREGATION),
     judged("runtime-config", List, runtime_config),
     harmless("runtime-config-emulation-forward-compatible", Bool, NO_EMULATION),
     harmless("show-hidden-metrics-for-version", One, OWN_METRICS),

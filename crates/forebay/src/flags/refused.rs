@@ -14,7 +14,6 @@ const AUDIT: &str = "no audit log would be written";
 const AUTHENTICATION: &str = "users would not be authenticated as it says";
 const AUTHORIZATION: &str = "requests would not be authorized as it says";
 const ENCRYPTION: &str = "secrets would be stored unencrypted";
-const FRONT_PROXY: &str = "requests of a front proxy would not run as their users";
 
 pub(super) const REFUSED: &[Flag] = &[
     refused("admission-control", List, ADMISSION),
@@ -72,12 +71,6 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("oidc-signing-algs", List, AUTHENTICATION),
     refused("oidc-username-claim", One, AUTHENTICATION),
     refused("oidc-username-prefix", One, AUTHENTICATION),
-    refused("requestheader-allowed-names", List, FRONT_PROXY),
-    refused("requestheader-client-ca-file", One, FRONT_PROXY),
-    refused("requestheader-extra-headers-prefix", List, FRONT_PROXY),
-    refused("requestheader-group-headers", List, FRONT_PROXY),
-    refused("requestheader-uid-headers", List, FRONT_PROXY),
-    refused("requestheader-username-headers", List, FRONT_PROXY),
     refused("service-account-signing-endpoint", One, "tokens would be signed with a key kept here"),
     refused("strict-transport-security-directives", List, "browsers would not be told to insist on HTTPS"),
     refused("tls-curve-preferences", List, "other curves would be offered too"),

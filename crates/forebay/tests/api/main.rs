@@ -3,10 +3,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod aggregation;
 mod apply;
 mod custom;
 mod expiry;
 mod forms;
+mod kubelet;
 mod lists;
 mod minimal;
 mod policies;

@@ -9,7 +9,7 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::common::{Ask, Asked, Client, Hook, Scratch, Server, Watch, names, text};
+use crate::common::{Ask, AskedReview, Client, Hook, Scratch, Server, Watch, names, text};
 
 const ADMISSION: &str = include_str!("webhooks/admission.txt");
 
@@ -73,9 +73,9 @@ async fn answered(client: &Client, hook: &Hook, step: &Step<'_>) -> Vec<String> 
 }
 
 /// What webhooks were asked: those whose names begin with `v` are asked at once, in no order.
-fn asked(mut all: Vec<Asked>) -> Vec<String> {
+fn asked(mut all: Vec<AskedReview>) -> Vec<String> {
     all.sort_by_key(|asked| if asked.who.starts_with('v') { asked.who.clone() } else { String::new() });
-    let lines = all.into_iter().map(|Asked { who, query, review }| {
+    let lines = all.into_iter().map(|AskedReview { who, query, review }| {
         let mut request = review["request"].clone();
         request["apiVersion"] = review["apiVersion"].clone();
         assert!(request["userInfo"]["username"].is_string(), "{request}");
@@ -184,6 +184,42 @@ async fn a_webhook_that_hangs_holds_up_no_other_write_and_no_read() {
         let list = client.get(CONFIG_MAPS).await.expect(200);
         assert!(names(&list).contains(&name), "{list}");
         while next_name(&mut watch).await != name {}
+    }
+    assert!(stuck.iter().all(|stuck| !stuck.is_finished()));
+    stuck.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn hundreds_of_writes_behind_a_hanging_webhook_take_no_turn_from_others() {
+    const CLIENTS: usize = 4;
+    const STUCK: usize = 100;
+    let scratch = Scratch::new();
+    // Eight may be worked on at once, and whoever is known may do everything.
+    let flags = [
+        "--max-requests-inflight=4",
+        "--max-mutating-requests-inflight=4",
+        "--authorization-mode=AlwaysAllow",
+    ];
+    let server = Server::start(&scratch, &flags).await;
+    let (client, hook) = (server.admin().await, Hook::start().await);
+    hook.answers("hang", json!({ "hang": true }));
+    client.post(CONFIGURATIONS, &validating(&hook, "hang")).await.expect(201);
+    let mut stuck = Vec::new();
+    for at in 0..CLIENTS {
+        let client = server.admin().await;
+        stuck.extend((0..STUCK / CLIENTS).map(|n| {
+            let (client, labels) = (client.clone(), json!({ "asked": "yes" }));
+            let map = json!({ "metadata": { "name": format!("stuck-{at}-{n}"), "labels": labels } });
+            // Of one who takes turns, as all of a level.
+            let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", "alice");
+            tokio::spawn(async move { client.try_ask(ask).await })
+        }));
+    }
+    hook.was_asked(STUCK).await;
+    for (n, user) in ["bob", "alice"].into_iter().cycle().take(40).enumerate() {
+        let map = json!({ "metadata": { "name": format!("free-{n}") } });
+        let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", user);
+        client.ask(ask).await.expect(201);
     }
     assert!(stuck.iter().all(|stuck| !stuck.is_finished()));
     stuck.iter().for_each(tokio::task::JoinHandle::abort);

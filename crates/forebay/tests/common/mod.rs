@@ -5,8 +5,8 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 
+pub mod aggregated;
 mod client;
-mod hook;
 mod server;
 mod watch;
 
@@ -15,8 +15,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use client::{Ask, Client, Identity, Protocol, Reply};
+pub use forebay_hook::{AskedReview, Hook, tabs};
 pub use forebay_scratch::Scratch;
-pub use hook::{Asked, Hook};
 pub use server::{Refused, Server};
 pub use watch::{Event, Watch};
 

@@ -107,40 +107,6 @@ async fn a_second_definition_of_taken_names_is_not_established() {
     assert_eq!(client.get("/apis/example.com/v1/gadgets").await.code, 404);
 }
 
-#[tokio::test]
-async fn what_is_stored_and_not_acted_on_is_said() {
-    let scratch = Scratch::new();
-    let server = Server::start(&scratch, &[]).await;
-    let client = server.admin().await;
-    let webhook = json!({
-        "strategy": "Webhook",
-        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/convert"}},
-    });
-    let mut converted = definition();
-    converted["metadata"]["name"] = "gadgets.example.com".into();
-    converted["spec"]["names"] = json!({"plural": "gadgets", "singular": "gadget", "kind": "Gadget"});
-    converted["spec"]["conversion"] = webhook;
-    converted["spec"]["versions"] = json!([version("v1", true), version("v1beta1", false)]);
-    let reply = client.post(CRDS, &converted).await;
-    reply.expect(201);
-    assert_eq!(reply.warnings().len(), 1, "{:?}", reply.warnings());
-    assert!(reply.warnings()[0].starts_with(r#"299 - "conversion webhooks are stored, but "#));
-    let known = client.get(&format!("{CRDS}/gadgets.example.com")).await.expect(200);
-    assert_eq!(
-        (condition(&known, "ConversionNotServed"), condition(&known, "Established")),
-        ("True", "True")
-    );
-    client.get("/apis/example.com/v1/gadgets").await.expect(200);
-    assert_eq!(client.get("/apis/example.com/v1beta1/gadgets").await.code, 404);
-
-    let mut plain = definition();
-    plain["metadata"]["name"] = "things.example.com".into();
-    plain["spec"]["names"] = json!({"plural": "things", "kind": "Thing"});
-    let reply = client.post(CRDS, &plain).await;
-    reply.expect(201);
-    assert!(reply.warnings().is_empty(), "{:?}", reply.warnings());
-}
-
 fn version(name: &str, storage: bool) -> Value {
     json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema()}})
 }

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod conversion;
 mod definitions;
 mod deletion;
 mod objects;

@@ -202,7 +202,7 @@ async fn an_upgrade_that_makes_no_sense_is_refused() {
     let nobody = server.client(Protocol::Http1, crate::common::Identity::Nobody).await;
     let token = "base64url.bearer.authorization.k8s.io.c2VjcmV0";
     for (protocols, want) in
-        [(format!("{token}, v1"), "101"), (token.to_owned(), "401"), ("v1".to_owned(), "401")]
+        [(format!("{token}, v1"), "101"), (token.to_owned(), "403"), ("v1".to_owned(), "403")]
     {
         let answered = WebSocket::ask(&nobody, &path, &[("Sec-WebSocket-Protocol", &protocols)]).await;
         assert!(answered.head.starts_with(&format!("http/1.1 {want}")), "{protocols}: {}", answered.head);

@@ -14,16 +14,18 @@ mod http2;
 mod json;
 mod objects;
 mod patches;
+mod policies;
 mod protobuf;
 mod queries;
 mod requests;
 mod tls;
 mod tokens;
+mod webhooks;
 mod websocket;
 mod yaml;
 
 /// Families with their names.
-pub const FAMILIES: [(&str, Rows); 14] = [
+pub const FAMILIES: [(&str, Rows); 16] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),
@@ -34,6 +36,8 @@ pub const FAMILIES: [(&str, Rows); 14] = [
     ("headers", headers::ROWS),
     ("tokens", tokens::ROWS),
     ("requests", requests::ROWS),
+    ("webhooks", webhooks::ROWS),
+    ("policies", policies::ROWS),
     ("http1", http1::ROWS),
     ("websocket", websocket::ROWS),
     ("http2", http2::ROWS),

@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use forebay_apimachinery::Status;
 use forebay_rt::{Alarm, Clock};
 use futures_util::future::BoxFuture;
 
@@ -20,18 +21,26 @@ pub struct WatchBody {
     alarm: Alarm,
     // What its session waits for. Boxed, because it is large, and comes once a minute.
     settling: Option<BoxFuture<'static, ()>>,
-    // Until its resource has changed: then the deadline is when it is its turn to end.
-    retiring: Option<BoxFuture<'static, Duration>>,
+    // Until there is something that it ends for.
+    parting: Option<BoxFuture<'static, Parting>>,
+}
+
+/// What a watch ends for though nobody ends it.
+pub(super) enum Parting {
+    /// Its resource has changed: so much later it is its turn to end.
+    Retired(Duration),
+    /// What it is to send next cannot be made.
+    Failed(Box<Status>),
 }
 
 impl WatchBody {
-    /// - `retiring`: see the field.
-    pub(crate) fn new(
+    /// - `parting`: see the field.
+    pub(super) fn new(
         session: WatchSession,
-        retiring: Option<BoxFuture<'static, Duration>>,
+        parting: Option<BoxFuture<'static, Parting>>,
         clock: Clock,
     ) -> WatchBody {
-        WatchBody { session, clock, alarm: Alarm::default(), settling: None, retiring }
+        WatchBody { session, clock, alarm: Alarm::default(), settling: None, parting }
     }
 
     /// The machine that it drives.
@@ -94,11 +103,14 @@ impl WatchBody {
             return Poll::Ready(());
         }
         if self.session.is_following()
-            && let Some(retiring) = &mut self.retiring
-            && let Poll::Ready(later) = retiring.as_mut().poll(cx)
+            && let Some(parting) = &mut self.parting
+            && let Poll::Ready(parting) = parting.as_mut().poll(cx)
         {
-            self.retiring = None;
-            self.session.end_by(self.clock.now() + later);
+            self.parting = None;
+            match parting {
+                Parting::Retired(later) => self.session.end_by(self.clock.now() + later),
+                Parting::Failed(status) => self.session.fail(status),
+            }
             return Poll::Ready(());
         }
         let alarm = self.session.alarm_at();

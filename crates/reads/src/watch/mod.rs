@@ -6,12 +6,18 @@
 mod body;
 mod session;
 
+use std::time::Duration;
+
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::errors;
 use forebay_watchcache::ReadError;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 
 use crate::frames::{EventForm, EventFrames, WriteStatus};
 use crate::plan::{Begun, Planned, WatchPlan, WatchStart};
+use crate::shown_store::ShownStore;
+use body::Parting;
 pub use body::WatchBody;
 pub use session::{Now, Step, Wait, WatchSession};
 
@@ -26,29 +32,39 @@ impl Planned<WatchPlan, EventForm> {
     /// inside the stream, a 410, this says there too.
     pub async fn run<L>(self, lease: L, write_status: WriteStatus) -> Result<Begun<WatchBody, L>, Status> {
         let Planned { plan, interest, served, store, shown, shared, clock, .. } = self;
-        let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let cacher = &store.cacher;
-        let fields = served.selected_fields(&interest);
-        let started = match plan.start {
-            WatchStart::After(revision) => match cacher.reach_back(revision).await {
-                Ok(()) => cacher.watch(interest, revision),
-                Err(error) => Err(error),
-            },
-            WatchStart::Now => match cacher.fresh(wait).await {
-                Ok(snapshot) => cacher.watch(interest, snapshot.revision()),
-                Err(error) => Err(error),
-            },
-            WatchStart::AnyNow => cacher.snapshot().and_then(|now| cacher.watch(interest, now.revision())),
-            WatchStart::StateAny => cacher.snapshot().and_then(|now| cacher.watch_list(interest, now)),
-            WatchStart::StateLatest => match cacher.fresh(wait).await {
-                Ok(snapshot) => cacher.watch_list(interest, snapshot),
-                Err(error) => Err(error),
-            },
-            WatchStart::StateAtLeast(revision) => match cacher.at_least(revision, wait).await {
-                Ok(snapshot) => cacher.watch_list(interest, snapshot),
-                Err(error) => Err(error),
-            },
+        let after = match plan.start {
+            WatchStart::After(revision) => Some(revision),
+            _ => None,
         };
+        let of = ShownStore::after(&served, store, after).await?;
+        let wait = clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+        let cacher = &of.store().cacher;
+        let fields = served.selected_fields(&interest);
+        let started = of.guard(async {
+            match plan.start {
+                WatchStart::After(revision) => match cacher.reach_back(revision).await {
+                    Ok(()) => cacher.watch(interest, revision),
+                    Err(error) => Err(error),
+                },
+                WatchStart::Now => match cacher.fresh(wait).await {
+                    Ok(snapshot) => cacher.watch(interest, snapshot.revision()),
+                    Err(error) => Err(error),
+                },
+                WatchStart::AnyNow => {
+                    cacher.snapshot().and_then(|now| cacher.watch(interest, now.revision()))
+                }
+                WatchStart::StateAny => cacher.snapshot().and_then(|now| cacher.watch_list(interest, now)),
+                WatchStart::StateLatest => match cacher.fresh(wait).await {
+                    Ok(snapshot) => cacher.watch_list(interest, snapshot),
+                    Err(error) => Err(error),
+                },
+                WatchStart::StateAtLeast(revision) => match cacher.at_least(revision, wait).await {
+                    Ok(snapshot) => cacher.watch_list(interest, snapshot),
+                    Err(error) => Err(error),
+                },
+            }
+        });
+        let started = started.await?;
         let began = match started {
             Ok(watcher) => Ok(watcher),
             Err(error @ ReadError::Expired { .. }) => Err(errors::cache(&error)),
@@ -59,10 +75,29 @@ impl Planned<WatchPlan, EventForm> {
             Err(error) => return Err(errors::cache(&error)),
         };
         let events = EventFrames::new(served, shown, write_status);
-        let retiring = events.retired(&fields);
+        let parting = parting(events.retired(&fields), of.failed());
         let session = WatchSession::new(plan, began, events, shared.frames.clone(), clock.now());
-        Ok(Begun { body: WatchBody::new(session, retiring, clock), lease })
+        Ok(Begun { body: WatchBody::new(session, parting, clock), lease })
     }
+}
+
+/// What a watch ends for, whichever comes first; `None` where neither can.
+fn parting(
+    retired: Option<BoxFuture<'static, Duration>>,
+    failed: Option<impl Future<Output = Status> + Send + 'static>,
+) -> Option<BoxFuture<'static, Parting>> {
+    let Some(retired) = retired else {
+        return failed.map(|failed| failed.map(|status| Parting::Failed(Box::new(status))).boxed());
+    };
+    let Some(failed) = failed else { return Some(retired.map(Parting::Retired).boxed()) };
+    let first = async move {
+        tokio::select! {
+            biased;
+            status = failed => Parting::Failed(Box::new(status)),
+            later = retired => Parting::Retired(later),
+        }
+    };
+    Some(first.boxed())
 }
 
 #[cfg(test)]

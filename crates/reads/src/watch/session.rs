@@ -206,6 +206,13 @@ impl WatchSession {
         }
     }
 
+    /// It says this, and ends.
+    pub(super) fn fail(&mut self, status: Box<Status>) {
+        self.watcher = None;
+        self.proof = Proof::None;
+        self.state = State::Failing(status);
+    }
+
     /// It is to end so much later than `now`, unless it would sooner.
     pub fn end_by(&mut self, deadline: Instant) {
         self.deadline = deadline.min(self.deadline);

@@ -1,6 +1,5 @@
 //! Objects that a server has without anybody making them: the local APIServices, and the levels and schemas
-//! of flow control. Those that are deleted come back; the roles of Kubernetes' own users do with the next
-//! start.
+//! of flow control. Those that are deleted come back.
 //!
 //! In: the catalog. Out: the objects, written when they are missing, and the APIServices of CRDs that are
 //! gone, deleted. Never: overwrites what somebody has made of them, unless it asks for it or must not be.
@@ -18,7 +17,6 @@ use forebay_catalog::{Catalog, Served};
 use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 
-use super::roles;
 use crate::context::Context;
 use crate::delete;
 use crate::limits::{BUILT_IN_WRITES_MAX, BUILT_INS_PERIOD};
@@ -32,7 +30,6 @@ use forebay_strategy::flowcontrol as flow_control;
 
 const AGGREGATOR: &str = "apiregistration.k8s.io";
 const CRDS: &str = "apiextensions.k8s.io";
-const RBAC: &str = "rbac.authorization.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 // As they are called upstream.
 const FLOW_CONTROL_PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
@@ -41,10 +38,10 @@ const FLOW_CONTROL_CONSUMER: &str = "api-priority-and-fairness-config-consumer-v
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 /// An object that is to exist.
-struct BuiltIn {
-    served: Arc<Served>,
-    namespace: Option<&'static str>,
-    object: Value,
+pub(super) struct BuiltIn {
+    pub served: Arc<Served>,
+    pub namespace: Option<&'static str>,
+    pub object: Value,
 }
 
 /// Makes sure that all of them exist.
@@ -54,22 +51,6 @@ struct BuiltIn {
 pub(super) async fn ensure_built_ins(context: &Arc<Context>) -> Result<(), Status> {
     let catalog = context.catalog();
     let wanted = missing_services(&catalog)?.into_iter().chain(flow_controls(&catalog));
-    stream::iter(wanted.map(Ok))
-        .try_for_each_concurrent(BUILT_IN_WRITES_MAX, |one| ensure_one(context, one))
-        .await
-}
-
-/// Makes sure that the roles and bindings of Kubernetes' own users exist. Only a start does: they may be
-/// deleted.
-///
-/// # Errors
-/// When the store cannot be written or read.
-pub(super) async fn ensure_roles(context: &Arc<Context>) -> Result<(), Status> {
-    let catalog = context.catalog();
-    let wanted = roles::all().into_iter().filter_map(|role| {
-        let served = catalog.resource(RBAC, "v1", role.resource)?.clone();
-        Some(BuiltIn { served, namespace: role.namespace, object: role.object })
-    });
     stream::iter(wanted.map(Ok))
         .try_for_each_concurrent(BUILT_IN_WRITES_MAX, |one| ensure_one(context, one))
         .await
@@ -93,7 +74,11 @@ pub(super) async fn keep_built_ins(context: Arc<Context>) {
     }
 }
 
-async fn ensure_one(context: &Arc<Context>, wanted: BuiltIn) -> Result<(), Status> {
+/// Makes sure that it is there.
+///
+/// # Errors
+/// When the store cannot be written or read.
+pub(super) async fn ensure_one(context: &Arc<Context>, wanted: BuiltIn) -> Result<(), Status> {
     let BuiltIn { served, namespace, mut object } = wanted;
     let store = served.stored()?;
     let name = object["metadata"]["name"].as_str().unwrap_or("").to_string();

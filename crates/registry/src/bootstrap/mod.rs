@@ -2,6 +2,7 @@
 //! what is called `kubernetes`, and what [`built_ins`] keeps.
 
 mod built_ins;
+mod reconcile;
 mod roles;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::create;
 use crate::identity::lease;
 use crate::kubernetes_service;
 use crate::policy_source;
+use crate::rights_source;
 use forebay_api::Body;
 use forebay_catalog::Target;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
@@ -55,7 +57,10 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     crd::start_crds(context).await?;
     policy_source::start(context).await?;
     built_ins::ensure_built_ins(context).await?;
-    built_ins::ensure_roles(context).await?;
+    rights_source::start(context).await?;
+    reconcile::ensure_roles(context).await?;
+    // Whoever is let in from here on is judged by them.
+    rights_source::current(context).await?;
     lease::start(context).await;
     context.in_force.begin_calling();
     for store in largest {

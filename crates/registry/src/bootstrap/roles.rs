@@ -1,6 +1,7 @@
 //! The roles and bindings of Kubernetes' own users, read from `data/rbac.txt`.
 //!
-//! In: that table. Out: the objects. Never: what they allow; whoever changes them keeps the change.
+//! In: that table. Out: the objects. Never: what they allow; what becomes of those that are there is
+//! `reconcile.rs`'s.
 
 use serde_json::{Map, Value, json};
 

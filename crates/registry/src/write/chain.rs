@@ -12,8 +12,9 @@ use std::sync::Arc;
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 
+use super::convert::until_known;
 use super::flow::{Flow, Passed};
-use super::{Write, charge, commit, decode, judge, own, preconditions, prepare};
+use super::{Write, charge, commit, decode, escalation, judge, own, preconditions, prepare};
 use crate::context::Context;
 
 /// One stage.
@@ -31,6 +32,7 @@ pub(crate) enum Is {
     Default,
     Own,
     Mutate,
+    Escalate,
     Plan,
     Prepare,
     Name,
@@ -44,10 +46,10 @@ pub(crate) enum Is {
 }
 
 /// The chain. Its picture in ARCHITECTURE.md is drawn from these lines.
-pub(crate) static CHAIN: [Stage; 16] = [
+pub(crate) static CHAIN: [Stage; 17] = [
     // decode: the body is read once, or what is patched or applied is put into what is there; a Scale,
     // Binding or Eviction is kept as sent
-    Stage { is: Is::Decode, run: |write, context| at_once(decode::decode(write, context)) },
+    Stage { is: Is::Decode, run: |write, context| until_known(write, context, decode::decode) },
     // normalize: types checked, unknown fields told of; the namespace and name of the path; a Scale becomes
     // its object
     Stage { is: Is::Normalize, run: |write, _| at_once(decode::normalize(write)) },
@@ -56,10 +58,12 @@ pub(crate) static CHAIN: [Stage; 16] = [
     // default: what the kind says where the client says nothing
     Stage { is: Is::Default, run: |write, _| at_once(prepare::default(write)) },
     // own: whose the fields are is noted, as a client sees them
-    Stage { is: Is::Own, run: |write, context| at_once(own::own(write, context)) },
+    Stage { is: Is::Own, run: |write, context| until_known(write, context, own::own) },
     // mutate: plugins, policies and webhooks fill in, or refuse: the life of namespaces, service accounts,
     // priorities, default classes
     Stage { is: Is::Mutate, run: |write, context| judge::mutate(write, context) },
+    // escalate: whoever gives a right has it, or may give what they have not
+    Stage { is: Is::Escalate, run: |write, context| escalation::escalate(write, context) },
     // plan: what a changed Service takes more, and has still
     Stage { is: Is::Plan, run: |write, _| commit::plan(write) },
     // prepare: what only the server writes, and what a verb makes of the object: a deletion begun, a pod
@@ -69,8 +73,8 @@ pub(crate) static CHAIN: [Stage; 16] = [
     Stage { is: Is::Name, run: |write, context| prepare::name(write, context) },
     // validate: the kind's rules, its schema, and what plugins add to their causes
     Stage { is: Is::Validate, run: |write, context| at_once(judge::validate(write, context)) },
-    // authorize: who was let in to update may create
-    Stage { is: Is::Authorize, run: |write, _| judge::authorize(write) },
+    // authorize: who was let in to update may create, and who writes a policy may read its parameters
+    Stage { is: Is::Authorize, run: |write, context| judge::authorize(write, context) },
     // validate by policy: plugins, policies and webhooks refuse what is valid and yet may not be
     Stage { is: Is::ValidateByPolicy, run: |write, context| judge::by_policy(write, context) },
     // charge: what it uses is counted in the quotas of its namespace, or it is more than they have

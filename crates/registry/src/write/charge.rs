@@ -43,7 +43,8 @@ fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
     if !evaluator.handles(&write.verb, subresource, &write.proposed, old) {
         return None;
     }
-    if !quotas::may_limit(context, write.target.namespace()) {
+    let limited = context.admission.limited();
+    if limited.is_empty() && !quotas::may_limit(context, write.target.namespace()) {
         return None;
     }
     let classes = match evaluator {
@@ -54,5 +55,13 @@ fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
     let subject =
         |object: &Value| object.as_object().map(|object| QuotaSubject::of(&evaluator, object, &classes, now));
     let (new, old) = (subject(&write.proposed)?, old.and_then(subject));
-    Some(Charge { is_status: subresource == "status", new, old, classes, evaluator: evaluator.clone() })
+    let to_cover = limited.of_subject(served.group(), served.resource(), &new);
+    Some(Charge {
+        is_status: subresource == "status",
+        new,
+        old,
+        classes,
+        evaluator: evaluator.clone(),
+        to_cover,
+    })
 }

@@ -9,6 +9,7 @@ use forebay_catalog::Store;
 use forebay_catalog::store::{Decision, Done, Mode};
 use forebay_strategy as strategy;
 
+use super::convert;
 use super::deletion::Then;
 use super::flow::{Flow, Passed};
 use super::{Input, Write};
@@ -64,16 +65,19 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
     let mut proposed = std::mem::take(&mut write.proposed);
     write.version_sent = new_object::take_version(&mut proposed, write.mode)?;
     settle(write, &mut proposed);
-    let value = served.encode_new(proposed, write.fields.as_deref())?;
-    let mut created = store.create(key.clone(), value.clone(), context.ttl(served), write.mode).await;
+    let ttl = context.ttl(served);
+    let written = served.encode_new(proposed, write.fields.as_deref())?;
+    let value = convert::stored(write, written.clone()).await?;
+    let mut created = store.create(key.clone(), value, ttl, write.mode).await;
     if let Err(Some(status)) = &created
-        && let Some(value) = smaller(write, store, &key, &value, status)?
+        && let Some(smaller) = smaller(write, store, &key, &written, status)?
     {
-        created = store.create(key, value, context.ttl(served), write.mode).await;
+        created = store.create(key, convert::stored(write, smaller).await?, ttl, write.mode).await;
     }
     match created {
         Ok(object) => {
             write.done = Some(Done::Put { object });
+            convert::answered(write).await?;
             Ok(Flow::Next)
         }
         Err(Some(status)) => Err(status),
@@ -86,24 +90,38 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
 }
 
 async fn commit_change(write: &mut Write<'_>, context: &Context) -> Result<Flow, Status> {
-    let decision = decide(write, context)?;
-    let whole = match &decision {
-        Decision::Put { value, ttl } => Some((value.clone(), *ttl)),
-        Decision::Keep | Decision::Delete => None,
+    let (decision, unless) = decide(write, context)?;
+    let (decision, written) = match decision {
+        Decision::Put { value, ttl } => {
+            let stored = Decision::Put { value: convert::stored(write, value.clone()).await?, ttl };
+            let decision = if unless == Unless::Stored { unless_stored(write, stored)? } else { stored };
+            (decision, Some((value, ttl)))
+        }
+        decision => (decision, None),
     };
     let Some(store) = write.store.clone() else { return Err(Status::internal("nothing is stored of it")) };
     let Some(attempts) = &mut write.attempts else { return Err(Status::internal("nothing is there")) };
     let mut done = attempts.carry_out(&store, decision).await;
-    if let (Err(status), Some((value, ttl))) = (&done, whole) {
+    if let (Err(status), Some((written, ttl))) = (&done, written) {
         let key = store.key(write.target.namespace(), write.target.name());
-        if let (Some(value), Some(attempts)) =
-            (smaller(write, &store, &key, &value, status)?, &mut write.attempts)
-        {
-            done = attempts.carry_out(&store, Decision::Put { value, ttl }).await;
+        if let Some(smaller) = smaller(write, &store, &key, &written, status)? {
+            let value = convert::stored(write, smaller).await?;
+            if let Some(attempts) = &mut write.attempts {
+                done = attempts.carry_out(&store, Decision::Put { value, ttl }).await;
+            }
         }
     }
     write.done = done?;
+    convert::answered(write).await?;
     Ok(if write.done.is_some() { Flow::Next } else { Flow::Again })
+}
+
+/// Whether what is decided is done in any case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unless {
+    Never,
+    /// Not if it is what is stored already.
+    Stored,
 }
 
 /// `value`, which the store says is too large, without who owns what, which may be much of it. None where
@@ -127,30 +145,30 @@ fn smaller(
     served.encode(value).map(Some)
 }
 
-/// What to do with the object that is there, when `proposed` is to take its place.
-fn decide(write: &mut Write<'_>, context: &Context) -> Result<Decision, Status> {
+/// What to do with the object that is there, when `proposed` is to take its place. What is put is in the
+/// version that is written, if a webhook has to convert it.
+fn decide(write: &mut Write<'_>, context: &Context) -> Result<(Decision, Unless), Status> {
     let served = write.served();
     let mut proposed = std::mem::take(&mut write.proposed);
     let ttl = context.ttl(served);
     if let Some(then) = write.then {
         let decision = then.decision(served, proposed, ttl)?;
-        return if then == Then::Wait { unless_stored(write, decision) } else { Ok(decision) };
+        return Ok((decision, if then == Then::Wait { Unless::Stored } else { Unless::Never }));
     }
     let Some(old) = write.old.as_ref().filter(|_| !matches!(write.input, Input::Binding(_))) else {
-        return Ok(Decision::Put { value: served.encode(proposed)?, ttl });
+        return Ok((Decision::Put { value: served.encode(proposed)?, ttl }, Unless::Never));
     };
     if strategy::may_finish_deletion(&served.rules(), &proposed, old) {
         write.last = Some(served.encode(proposed)?);
-        return Ok(Decision::Delete);
+        return Ok((Decision::Delete, Unless::Never));
     }
     let is_same = proposed == *old;
     let current = write.attempts.as_ref().and_then(|attempts| attempts.current());
     if is_same && !current.is_some_and(|current| served.is_stale(&current.object)) {
-        return Ok(Decision::Keep);
+        return Ok((Decision::Keep, Unless::Never));
     }
     settle(write, &mut proposed);
-    let decision = Decision::Put { value: served.encode(proposed)?, ttl };
-    unless_stored(write, decision)
+    Ok((Decision::Put { value: served.encode(proposed)?, ttl }, Unless::Stored))
 }
 
 /// Keeps what is there if that is what would be stored, byte for byte: what was said in another way, such as

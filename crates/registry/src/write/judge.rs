@@ -11,6 +11,7 @@ use forebay_strategy as strategy;
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
+use super::param_rights;
 use super::policies::{self, Round};
 use super::webhooks::{self, Reinvoked};
 use super::{Input, Write, attributes};
@@ -69,6 +70,9 @@ fn keep_owners(write: &mut Write<'_>, owners: Vec<Value>) {
 pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     write.told.clear();
     write.remarks.clear();
+    if write.is_judged {
+        return Ok(());
+    }
     webhooks::mutate(write, context, &mut Reinvoked::default()).await?;
     policies::validate(write, context).await?;
     webhooks::validate(write, context).await
@@ -100,7 +104,8 @@ pub(super) fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
             let found = served.validate_fields(proposed, Some(old), subresource, &causes);
             causes.extend(found.causes);
             let remarks = served.warnings(proposed, Some((subresource, old)));
-            (target.name(), found.warnings, remarks)
+            // As whoever changed it on the way calls it.
+            (name_of(proposed), found.warnings, remarks)
         }
         _ => return Ok(()),
     };
@@ -126,9 +131,18 @@ fn validate_review(write: &Write<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-/// Who was let in to update is asked for the right to create, once the object is valid, as kube-apiserver
-/// does.
-pub(super) fn authorize<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
+/// Who was let in to update is asked for the right to create, once the object is valid, and who writes a
+/// policy for that to read its parameters, as kube-apiserver does.
+pub(super) fn authorize<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
+    if let Some(caller) = param_rights::asked(write) {
+        return Eventual::later(async move {
+            param_rights::check(write, context, &caller).await?;
+            match write.may_create.take() {
+                Some(may_create) => may_create.ask().wait().await.map(|()| Flow::Next),
+                None => Ok(Flow::Next),
+            }
+        });
+    }
     match write.may_create.take() {
         Some(may_create) => Eventual::later(async { may_create.ask().wait().await.map(|()| Flow::Next) }),
         None => Eventual::Now(Ok(Flow::Next)),
@@ -153,5 +167,6 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
 }
 
 fn tools(context: &Context) -> Tools<'_> {
-    Tools { lookup: context, clock: &context.clock, random: &context.random }
+    let (authorizer, security) = (&*context.config.authorizer, context.admission.security());
+    Tools { lookup: context, clock: &context.clock, random: &context.random, authorizer, security }
 }

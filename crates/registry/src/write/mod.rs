@@ -7,16 +7,20 @@ mod asked;
 pub(crate) mod chain;
 mod charge;
 mod commit;
+mod convert;
 mod decode;
 pub(crate) mod deletion;
+mod escalation;
 mod flow;
 mod judge;
 mod own;
+mod param_rights;
 mod policies;
 pub(crate) mod preconditions;
 mod prepare;
 pub(crate) mod rounds;
 pub(crate) mod scale;
+mod texts;
 mod view;
 mod webhooks;
 
@@ -38,7 +42,8 @@ use crate::patch::Patch;
 use crate::services::Claims;
 use deletion::Then;
 use forebay_api::{Body, MayCreate};
-use forebay_catalog::Target;
+use forebay_catalog::{Target, WantedConversions};
+pub(crate) use webhooks::reach;
 
 /// See the module's doc.
 pub(crate) struct Write<'w> {
@@ -55,6 +60,10 @@ pub(crate) struct Write<'w> {
 
     /// Whether the client named no object, but a collection that this is one of.
     pub(crate) is_nameless: bool,
+    /// Whether it is a part of what was judged already: policies and webhooks are not asked again.
+    pub(crate) is_judged: bool,
+    /// What it is to policies and webhooks where that is something else: what was posted to `bindings`.
+    pub(crate) judged_as: Option<Arc<Served>>,
     /// What the client sent where that is not the object: a Scale, a Binding, an Eviction.
     pub(crate) sent: Value,
     /// What the client said of who owns the object's fields.
@@ -63,6 +72,10 @@ pub(crate) struct Write<'w> {
     pub(crate) store: Option<Arc<Store>>,
     /// The object that it changes, round after round.
     pub(crate) attempts: Option<Attempts>,
+    /// The object that it changes in the version that is written, where a webhook made it so.
+    shown: Option<Current>,
+    /// What a webhook has made of objects for who asks whose the fields are.
+    conversions: WantedConversions,
     /// The same as its rules know it, once a round has looked.
     pub(crate) old: Option<Value>,
     /// What is to be stored.
@@ -159,10 +172,14 @@ impl<'w> Write<'w> {
             manager,
             may_create: None,
             is_nameless: false,
+            is_judged: false,
+            judged_as: None,
             sent: Value::Null,
             entries_sent: Sent::AsTheyAre,
             store: None,
             attempts: None,
+            shown: None,
+            conversions: WantedConversions::default(),
             old: None,
             proposed: Value::Null,
             fields: None,
@@ -187,6 +204,33 @@ impl<'w> Write<'w> {
         self.target.subresource.as_deref()
     }
 
+    /// What it is to policies and webhooks: a resource, and the subresource of that, if it is one.
+    pub(crate) fn judged(&self) -> (&Served, Option<&str>) {
+        match &self.judged_as {
+            Some(served) => (served, None),
+            None => (self.served(), self.subresource()),
+        }
+    }
+
+    /// A refusal of policies and webhooks, which is told with the name that the client gave.
+    pub(crate) fn forbidden(&self, why: &str) -> Status {
+        let attributes = self.judged_attributes();
+        match self.target.name() {
+            _ if self.is_nameless => attributes.forbidden(&Value::Null, why),
+            "" => attributes.forbidden(&self.proposed, why),
+            name => attributes.forbidden_as(name, why),
+        }
+    }
+
+    /// It as policies and webhooks see it.
+    pub(crate) fn judged_attributes(&self) -> WriteAttributes<'_> {
+        let mut attributes = attributes(&self.verb, self.target, self.old.as_ref(), self.mode);
+        let (served, subresource) = self.judged();
+        attributes.of.resource = served.resource();
+        attributes.of.subresource = subresource.unwrap_or_default();
+        attributes
+    }
+
     /// Whether it is about a whole new object.
     pub(crate) fn is_new_object(&self) -> bool {
         self.verb == Verb::Create && matches!(self.input, Input::Object(_) | Input::Apply(_))
@@ -201,13 +245,14 @@ impl<'w> Write<'w> {
         }
     }
 
-    /// The object that is changed, as this round sees it.
+    /// The object that is changed, as this round sees it: in the version that is written, where a webhook
+    /// converts.
     ///
     /// # Errors
     /// 404 when there is none.
     pub(crate) fn current(&self) -> Result<&Current, Status> {
-        let current = self.attempts.as_ref().and_then(Attempts::current);
-        current.ok_or_else(|| self.target.not_found())
+        let stored = self.attempts.as_ref().and_then(Attempts::current);
+        self.shown.as_ref().or(stored).ok_or_else(|| self.target.not_found())
     }
 
     /// What the client is told.

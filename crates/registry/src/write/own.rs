@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{Input, Write, scale};
 use crate::context::Context;
-use crate::owners::{SERVER, entries_of, of_served, set_entries};
+use crate::owners::{SERVER, entries_of, of_converted, set_entries};
 use crate::ruled::Ruled as _;
 
 /// Notes who owns what, and hands the object over in the form that rules know.
@@ -67,9 +67,8 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
     };
     let name = write.manager();
     if write.is_new_object() && live.is_none() && !served.is_custom() {
-        let created = of_object(write.target, context, |fields| {
-            fields.create(&write.proposed, write.entries_sent, name)
-        })??;
+        let created =
+            of_object(write, context, |fields| fields.create(&write.proposed, write.entries_sent, name))??;
         let entries = match created {
             Created::Whole(entries) => entries,
             Created::Apart { entry, fields } => {
@@ -80,7 +79,7 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
         set_entries(&mut write.proposed, entries);
         return Ok(());
     }
-    let entries = of_object(write.target, context, |fields| {
+    let entries = of_object(write, context, |fields| {
         fields.update(live.as_deref(), &write.proposed, write.entries_sent, name)
     })??;
     set_entries(&mut write.proposed, entries);
@@ -98,7 +97,7 @@ pub(super) fn applied(
     config: &Value,
     force: bool,
 ) -> Result<Value, Status> {
-    of_object(write.target, context, |fields| fields.apply(live, config, write.manager(), force))?
+    of_object(write, context, |fields| fields.apply(live, config, write.manager(), force))?
 }
 
 /// The same of a Scale.
@@ -171,12 +170,14 @@ fn scaled(
 
 /// Asks who keeps the owners of the object that is written.
 fn of_object<T>(
-    target: &Target,
+    write: &Write<'_>,
     context: &Context,
     ask: impl FnOnce(&FieldManager<'_, '_>) -> T,
 ) -> Result<T, Status> {
-    let subresource = target.subresource.as_deref().unwrap_or_default();
-    of_served(&target.served, subresource, context, &target.lease, ask)
+    let served = write.served();
+    let made = served.converted.as_ref().map(|_| &write.conversions);
+    let subresource = write.subresource().unwrap_or_default();
+    of_converted((served, made), subresource, context, &write.target.lease, ask)
 }
 
 /// The same of what is no object of its own: a Scale, a review.

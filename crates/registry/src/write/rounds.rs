@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::chain::{Is, pass};
 use super::deletion::Then;
 use super::flow::Flow;
-use super::{Input, Write, judge as judge_stage};
+use super::{Input, Write, convert, judge as judge_stage};
 use crate::consumed::Consumed;
 use crate::context::Context;
 use crate::incoming::name_of;
@@ -159,6 +159,7 @@ async fn change_rounds(write: &mut Write<'_>, context: &Arc<Context>) -> Result<
     begin(write).await?;
     let mut from = first_of_rounds(write);
     for _ in 0..ROUNDS_MAX {
+        convert::show(write).await?;
         let judged = {
             // Trees of this round, and what rules copy to compare it with.
             let _round = write.target.lease.scope();
@@ -210,6 +211,7 @@ pub(crate) async fn delete(write: &mut Write<'_>, context: &Arc<Context>) -> Res
 async fn delete_rounds(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     begin(write).await?;
     for _ in 0..ROUNDS_MAX {
+        convert::show(write).await?;
         let judged = match pass(write, context, Is::Preconditions..=Is::Preconditions).await {
             Ok(_) => match judge_stage::deletion(write, context).await {
                 Ok(()) => pass(write, context, Is::Prepare..=Is::Prepare).await,

@@ -6,10 +6,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use forebay_apimachinery::options::{DeleteOptions, Preconditions};
-use forebay_apimachinery::{Caller, Revision, Status, Verb, json};
+use forebay_apimachinery::{Caller, GroupVersionKind, Status, Verb, json};
+use forebay_catalog::Served;
 use forebay_catalog::store::Mode;
-use forebay_catalog::{Served, Target};
 use forebay_cel::authorizer::ResourceCheck;
 use forebay_object::Object;
 use forebay_policy::{
@@ -19,7 +20,7 @@ use forebay_strategy as strategy;
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use super::{Input, Write, scale};
+use super::{Input, Write, scale, texts};
 use crate::context::Context;
 use crate::incoming::name_of;
 use crate::ruled::Ruled as _;
@@ -40,18 +41,21 @@ pub(super) struct View<'a> {
     namespace_tree: OnceLock<Arc<Value>>,
 }
 
-/// What every stored object has, and how one has it that is not stored yet.
-const GIVEN: [(&str, &str); 2] = [("creationTimestamp", "1970-01-01T00:00:00Z"), ("uid", "none")];
-
 /// The objects of a write in one version.
 pub(super) struct Objects {
     pub object: Option<Value>,
     pub old_object: Option<Value>,
 }
 
+/// The same as text.
+pub(super) struct ObjectTexts {
+    pub object: Option<Bytes>,
+    pub old_object: Option<Bytes>,
+}
+
 impl<'a> View<'a> {
     pub async fn of(write: &Write<'_>, context: &'a Arc<Context>) -> Result<View<'a>, Status> {
-        let (target, served) = (write.target, write.served());
+        let (target, (served, subresource)) = (write.target, write.judged());
         let operation = match write.verb {
             Verb::Create => AdmissionOperation::Create,
             Verb::Update => AdmissionOperation::Update,
@@ -70,7 +74,7 @@ impl<'a> View<'a> {
         let others: Vec<Arc<Served>> = same.filter(|other| other.gvr != served.gvr).collect();
         let equivalents = others.iter().map(|other| RequestedResource {
             resource: other.gvr.clone(),
-            kind: match write.subresource().and_then(|name| other.subresource(name)) {
+            kind: match subresource.and_then(|name| other.subresource(name)) {
                 Some(subresource) => subresource.gvk.clone(),
                 None => other.gvk.clone(),
             },
@@ -100,7 +104,7 @@ impl<'a> View<'a> {
             operation: self.operation,
             own: &self.own,
             equivalents: &self.equivalents,
-            subresource: write.subresource().unwrap_or_default(),
+            subresource: write.judged().1.unwrap_or_default(),
             name: &self.name,
             namespace: &self.namespace,
             caller: &self.caller,
@@ -135,6 +139,14 @@ impl<'a> View<'a> {
         equivalent.map_or(write.served(), |at| &self.served[at])
     }
 
+    /// The kind of what is shown: of a subresource it may be another than that of its object.
+    pub fn kind_shown(&self, write: &Write<'_>, equivalent: Option<usize>) -> GroupVersionKind {
+        match write.subresource() {
+            Some(_) => self.taken_for(equivalent).kind.clone(),
+            None => self.shown(write, equivalent).gvk.clone(),
+        }
+    }
+
     /// The namespace that it is in, as a tree.
     ///
     /// # Errors
@@ -154,7 +166,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// What cannot be converted; no room.
-    pub fn objects(&self, write: &Write<'_>, equivalent: Option<usize>) -> Result<Objects, Status> {
+    pub async fn objects(&self, write: &Write<'_>, equivalent: Option<usize>) -> Result<Objects, Status> {
         match write.input {
             Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => {
                 let scale = |value: &Value| {
@@ -172,14 +184,47 @@ impl<'a> View<'a> {
                 Ok(Objects { object: Some(object), old_object: None })
             }
             Input::Object(_) | Input::Patch(_) | Input::Apply(_) | Input::Deletion(_) => {
-                let shown = self.shown(write, equivalent);
-                let versioned = |value: &Value| versioned(write.target, shown, value);
-                Ok(Objects {
-                    object: object(write).map(versioned).transpose()?,
-                    old_object: old_object(write).map(versioned).transpose()?,
-                })
+                let texts = self.whole(write, equivalent).await?;
+                let tree = |text| texts::tree(text, &write.target.lease);
+                Ok(Objects { object: tree(&texts.object)?, old_object: tree(&texts.old_object)? })
             }
         }
+    }
+
+    /// The same as text, where what is sent is the object itself; nothing where it is in a form of its own.
+    ///
+    /// # Errors
+    /// As for trees.
+    pub async fn texts(
+        &self,
+        write: &Write<'_>,
+        equivalent: Option<usize>,
+    ) -> Result<Option<ObjectTexts>, Status> {
+        match write.input {
+            Input::Object(_) | Input::Patch(_) | Input::Apply(_) | Input::Deletion(_) => {
+                self.whole(write, equivalent).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn whole(&self, write: &Write<'_>, equivalent: Option<usize>) -> Result<ObjectTexts, Status> {
+        let (target, shown) = (write.target, self.shown(write, equivalent));
+        if let Some(converted) = &shown.converted {
+            let text = async |value: Option<&Value>| match value {
+                Some(value) => texts::of_converted(target, shown, converted, value).await.map(Some),
+                None => Ok(None),
+            };
+            return Ok(ObjectTexts {
+                object: text(object(write)).await?,
+                old_object: text(old_object(write)).await?,
+            });
+        }
+        let stored = write.old.as_ref().map(|_| write.current()).transpose()?;
+        Ok(ObjectTexts {
+            object: object(write).map(|value| texts::of_proposed(target, shown, value)).transpose()?,
+            old_object: stored.map(|old| texts::of_stored(target, shown, &old.object)).transpose()?,
+        })
     }
 
     /// What the expressions of a policy are evaluated over, and the same for its match conditions.
@@ -310,33 +355,4 @@ fn add_deletion(options: &mut Value, deletion: &DeleteOptions) {
             options["preconditions"][name] = json!(text);
         }
     }
-}
-
-/// `value`, which is as its rules know it, as clients of `shown` see it.
-fn versioned(target: &Target, shown: &Served, value: &Value) -> Result<Value, Status> {
-    let served = &target.served;
-    let store = served.stored()?;
-    // A copy, its bytes, and the tree of them.
-    target.lease.charge(2 * json::weight::of(value))?;
-    let revision = value["metadata"].get("resourceVersion").cloned();
-    let mut stored = value.clone();
-    // What a new object has not yet it is stored with.
-    let absent: Vec<_> = GIVEN.into_iter().filter(|(name, _)| !value["metadata"][name].is_string()).collect();
-    for (name, given) in &absent {
-        stored["metadata"][name] = json!(given);
-    }
-    let body = served.encode(stored)?;
-    let key = store.key(target.namespace(), target.name());
-    let object = store.decode(key, Revision::FIRST, &body)?;
-    let mut tree = shown.to_value(&object)?;
-    if let Some(metadata) = tree.get_mut("metadata").and_then(Value::as_object_mut) {
-        for (name, _) in absent {
-            metadata.remove(name);
-        }
-        match revision {
-            Some(revision) => metadata.insert("resourceVersion".into(), revision),
-            None => metadata.remove("resourceVersion"),
-        };
-    }
-    Ok(tree)
 }

@@ -35,8 +35,7 @@ impl Layer for Meddled {
             let gone = Backend::commit(&*self.engine, gone).await;
             assert!(matches!(gone, Ok(TxnResponse::Committed(_))), "{gone:?}");
             let answer = Backend::commit(&*self.engine, txn).await;
-            let again =
-                Txn { key, expect: Expect::Absent, op: Op::Put { value: there.value, ttl: None } };
+            let again = Txn { key, expect: Expect::Absent, op: Op::Put { value: there.value, ttl: None } };
             let again = Backend::commit(&*self.engine, again).await;
             assert!(matches!(again, Ok(TxnResponse::Committed(_))), "{again:?}");
             answer

@@ -5,7 +5,6 @@
 use serde_json::json;
 
 use crate::testing::Sample;
-use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -124,13 +123,4 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"@status metadata.labels={"a b":"c"}"#, &[]),
         (r#"metadata.labels={"a b":"c"}"#, &[r#"metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'My…"#, r#"metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'My…"#, r#"metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'My…"#, r#"metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'My…"#]),
     ]);
-}
-
-#[test]
-fn clients_are_told_that_a_service_is_not_asked() {
-    let kind = GroupKind::built_in("apiregistration.k8s.io", "APIService");
-    let remote = json!({"spec": {"service": {"name": "s"}}});
-    assert_eq!(warnings(&kind, &remote, None).len(), 1);
-    assert_eq!(warnings(&kind, &json!({"spec": {}}), None).len(), 0, "a local one");
-    assert_eq!(warnings(&kind, &remote, Some((Some("status"), &remote))).len(), 0, "its status");
 }

@@ -78,7 +78,6 @@ const CONTRACT: &[&str] = &["every_row_holds_on_every_target"];
 /// The rows that are not held as a whole table, in the document's order.
 #[rustfmt::skip]
 pub const CLAIMS: &[Claim] = &[
-    claim(DECIDE, "APIServices", Asked(&[get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200).says("\"Local\"")])),
     claim(DECIDE, "FlowSchemas, PriorityLevelConfigurations", Asked(&[
         get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all", 200),
         get("/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt", 200),
@@ -129,9 +128,11 @@ pub const CLAIMS: &[Claim] = &[
     claim(VERBS, "pods `ephemeralcontainers`, `resize`", Asked(&[
         get("/api/v1/namespaces/default/pods/p/ephemeralcontainers", 200), get("/api/v1/namespaces/default/pods/p/resize", 200),
     ])),
-    claim(VERBS, "pods `log`, `exec`, `attach`, `portforward`, `proxy`; nodes and services `proxy`", Asked(&[
+    claim(VERBS, "pods `log`, `exec`, `attach`, `portforward`", Partly(&[
         get("/api/v1/namespaces/default/pods/p/log", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/exec", 405).says("kubelet"),
         get("/api/v1/namespaces/default/pods/p/attach", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/portforward", 405).says("kubelet"),
+    ], &["a_kubelet_is_asked_for_what_only_it_has"])),
+    claim(VERBS, "`proxy` of pods, nodes and services", Asked(&[
         get("/api/v1/namespaces/default/pods/p/proxy", 405).says("kubelet"), get("/api/v1/nodes/n/proxy", 405).says("kubelet"),
         get("/api/v1/namespaces/default/services/kubernetes/proxy", 405).says("kubelet"),
     ])),
@@ -261,6 +262,13 @@ pub const CLAIMS: &[Claim] = &[
     claim(DOCUMENTS, "aggregated discovery (`apidiscovery.k8s.io` v2)", Asked(&[
         get("/apis", 200).with(&[("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")]).says("APIGroupDiscoveryList"),
     ])),
+    claim(DOCUMENTS, "aggregation: APIServices that name a service", Partly(&[
+        get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps", 200).says("\"Local\""),
+    ], &[
+        "another_server_is_asked_in_the_name_of_who_asks_and_of_nobody_else", "what_another_server_serves_is_discovered_here",
+        "a_watch_is_passed_through_and_breaks_off_as_its_server_does", "who_is_not_there_is_told_of_in_upstreams_words",
+        "a_connection_that_is_upgraded_carries_bytes_both_ways_until_one_side_ends", "what_tells_who_asks_is_kept_published",
+    ])),
     claim(DOCUMENTS, "`/openapi/v3`, with hashes in the index", Asked(&[
         get("/openapi/v3", 200).says("?hash="), get("/openapi/v3/apis/apps/v1", 200).says("DeploymentSpec").says("How old Pods make way for new ones."),
         get("/openapi/v3/apis/apps/v1", 406).with(&[("Accept", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")]),
@@ -282,7 +290,12 @@ pub const CLAIMS: &[Claim] = &[
         get("/debug/pprof", 404), get("/logs", 404), get("/metrics/slis", 404), get("/flagz", 404), get("/statusz", 404),
     ])),
     claim(CRDS, "several versions, `conversion: None`", Asked(&[get("/apis/example.com/v2/namespaces/default/things/t", 200).says("example.com/v2")])),
-    claim(CRDS, "conversion webhooks", Tests(&["what_is_stored_and_not_acted_on_is_said"])),
+    claim(CRDS, "conversion webhooks", Partly(&[get("/metrics", 200).says("apiserver_conversion_webhook_request_total")], &[
+        "every_verb_answers_in_the_version_that_is_asked_for", "fields_are_owned_across_versions",
+        "an_event_is_converted_once_for_a_hundred_watches", "a_list_is_converted_in_batches_and_then_not_again",
+        "what_fails_to_convert_fails_lists_and_ends_watches_until_it_is_mended",
+        "an_answer_that_is_wrong_is_refused_by_every_verb", "what_is_stored_in_another_version_is_migrated_when_it_is_written",
+    ])),
     claim(CRDS, "structural schemas: validation, pruning, defaulting, formats, patterns, list types, embedded resources", Partly(&[
         post(THINGS, r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"u"},"spec":{"size":10}}"#, 422).says("spec.size"),
     ], &["objects_are_pruned_and_defaulted", "every_violation_of_the_schema_is_a_cause"])),
@@ -325,25 +338,26 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}"#, 201).says("\"allowed\":true"),
         post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", r#"{"spec":{"namespace":"default"}}"#, 201).says("\"resourceRules\""),
     ])),
-    claim(WHO, "OIDC, webhook tokens, front proxy, bootstrap tokens", Tests(&["every_flag_is_of_the_class_that_is_said"])),
+    claim(WHO, "front proxy (`--requestheader-*`)", Tests(&["a_proxy_that_is_believed_says_whom_a_request_is_from_and_nobody_else_does", "what_tells_who_asks_is_kept_published"])),
+    claim(WHO, "OIDC, webhook tokens, bootstrap tokens", Tests(&["every_flag_is_of_the_class_that_is_said"])),
     claim(WHO, "impersonation (`Impersonate-*`, `kubectl --as`)", Asked(&[
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201)
             .with(&[("Impersonate-User", "jane"), ("Content-Type", "application/json")]).says("\"username\":\"jane\""),
         get("/version", 400).with(&[("Impersonate-User", "")]), get("/version", 400).with(&[("Impersonate-Usr", "jane")]),
     ])),
-    claim(WHO, "anonymous", Asked(&[
+    claim(WHO, "anonymous", Partly(&[
         get("/healthz", 200).anonymous(), get("/livez", 200).anonymous(), get("/readyz", 200).anonymous(), get("/livez/etcd", 200).anonymous(),
         get("/version", 200).anonymous(), get("/api", 401).anonymous(), get("/metrics", 401).anonymous(), get(MAP, 401).anonymous(), get("/nothing", 401).anonymous(),
-    ])),
+    ], &["nobody_is_a_user_whom_roles_can_be_given"])),
     claim(WHO, "a bad token or certificate", Partly(&[
         get("/version", 401).anonymous().with(&[("Authorization", "Bearer none")]),
     ], &["a_client_of_one_server_is_a_stranger_to_another"])),
-    claim(WHO, "`--authorization-mode`", Tests(&["rbac_lets_only_masters_in", "modes_are_reviewed_as_they_are"])),
+    claim(WHO, "`--authorization-mode`", Tests(&["who_has_no_role_is_told_so_in_kube_apiservers_words", "a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it", "nobody_is_a_user_whom_roles_can_be_given", "modes_are_reviewed_as_they_are"])),
     claim(WHO, "admission", Partly(&[
         post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
         ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),
         get("/api/v1/namespaces/default/pods/p", 200).says("\"tolerationSeconds\":300"),
-    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_where_that_is_asked_for", "plugins_say_and_make_the_same", "limits_of_a_namespace_fill_in_and_refuse", "what_is_there_is_counted_and_what_is_gone_is_given_back"])),
+    ], &["a_missing_namespace_is_not_found_and_a_terminating_one_is_forbidden", "pods_run_as_a_service_account_unless_that_is_turned_off", "plugins_say_and_make_the_same", "limits_of_a_namespace_fill_in_and_refuse", "what_is_there_is_counted_and_what_is_gone_is_given_back"])),
     claim(WHO, "admission policies", Partly(&[
         post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
             r#"{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]},"validations":[{"expression":"1"}]}}"#, 422)
@@ -352,6 +366,7 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "admission webhooks", Partly(&[
         post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
         get("/metrics", 200).says("apiserver_admission_webhook_request_total"),
+        get("/metrics", 200).says("apiserver_admission_match_condition_evaluation_seconds"),
     ], &["webhooks_are_asked_and_heard_as_by_kube_apiserver"])),
     claim(WHO, "limits in flight", Tests(&["seats_are_given_back"])),
     claim(WHO, "turns", Partly(&[

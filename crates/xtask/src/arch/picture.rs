@@ -24,6 +24,7 @@ pub const CHAIN: &str = "crates/registry/src/write/chain.rs";
 /// Crates that test, measure or build the others.
 const AROUND: &[&str] = &[
     "bench",
+    "client-go-rules",
     "clients",
     "conformance",
     "contenders",

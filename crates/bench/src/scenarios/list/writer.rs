@@ -1,6 +1,6 @@
 //! Somebody who writes while others read.
 //!
-//! In: a server with the objects of a lab. Out: [`RATE`] updates a second, of objects here and there, until
+//! In: a server with the objects of a lab. Out: so many updates a second, of objects here and there, until
 //! stopped. Never: an update that failed without a word.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::draw::Draw;
 use crate::lab::Lab;
 use crate::objects::Objects;
 
-/// Updates a second.
+/// Updates a second, unless a scenario is told otherwise.
 pub const RATE: u32 = 20;
 
 /// A task that writes.
@@ -26,10 +26,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub async fn start(lab: &Lab, target: &RestConfig) -> Result<Writer, Error> {
+    /// - `rate`: updates a second, if the server keeps up.
+    pub async fn start(lab: &Lab, target: &RestConfig, rate: u32) -> Result<Writer, Error> {
         let client = Client::connect(target, lab.protocol).await?;
         let (stop, stopped) = oneshot::channel();
-        Ok(Writer { stop, task: tokio::spawn(write(client, lab.objects, lab.size, stopped)) })
+        Ok(Writer { stop, task: tokio::spawn(write(client, (lab.objects, lab.size), rate, stopped)) })
     }
 
     /// Ends it, and says how it went.
@@ -41,11 +42,11 @@ impl Writer {
 
 async fn write(
     mut client: Client,
-    objects: Objects,
-    size: usize,
+    (objects, size): (Objects, usize),
+    rate: u32,
     mut stopped: oneshot::Receiver<()>,
 ) -> Result<(), Error> {
-    let mut tick = tokio::time::interval(Duration::from_secs(1) / RATE);
+    let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
     let mut draw = Draw::of("updates", 0);
     for number in 0_u64.. {
         tokio::select! {

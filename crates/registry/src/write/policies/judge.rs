@@ -5,23 +5,27 @@
 //!
 //! Source: apiserver v0.36.3 `pkg/admission/plugin/policy/validating/dispatcher.go`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
-use forebay_catalog::Served;
+use forebay_catalog::{RequestContext, Served};
 use forebay_policy::limits::WRITE_COST_MAX;
 use forebay_policy::{
     Binding, FailurePolicy, Finding, Findings, Hook, Matched, ParamKind, Policy, ValidationAction,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::params::{self, Params};
 use crate::context::Context;
+use crate::limits::NOTED_MAX;
+use crate::write::Write;
 use crate::write::view::{Objects, View};
-use crate::write::{Write, attributes};
 
 /// By which name they are turned off.
 const VALIDATING: &str = "ValidatingAdmissionPolicy";
+/// What an audit log has a failure by that is for it.
+const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// What is never judged by policies: they themselves, lest nobody can take one back, and what is asked of the
 /// server and not stored.
@@ -74,11 +78,7 @@ struct Denial {
 }
 
 fn refused(write: &Write<'_>, denial: Denial) -> Status {
-    let attributes = attributes(&write.verb, write.target, write.old.as_ref(), write.mode);
-    let mut status = match write.target.name() {
-        "" => attributes.forbidden(&write.proposed, &denial.message),
-        name => attributes.forbidden_as(name, &denial.message),
-    };
+    let mut status = write.forbidden(&denial.message);
     status.reason = denial.reason;
     status.causes.push(Cause::new(CauseReason::InternalError, "", denial.message));
     status
@@ -120,9 +120,13 @@ impl<'w, 'a> Judging<'w, 'a> {
                 }
             },
         };
-        let mut asking = Asking { policy, equivalent, objects: None };
+        let mut asking = Asking { policy, equivalent, objects: None, noted: BTreeMap::new() };
         for binding in &hook.bindings {
             self.bind(&mut asking, binding, kind.as_ref()).await?;
+        }
+        for (key, values) in asking.noted {
+            let context = &self.write.target.context;
+            context.annotate(|| (format!("{}/{key}", policy.name), values.join(", ")));
         }
         Ok(())
     }
@@ -146,13 +150,13 @@ impl<'w, 'a> Judging<'w, 'a> {
         let of = binding.params.as_ref();
         match params::collect(self.view.context, kind, of, &namespace, lease).await? {
             Err(why) => self.misconfigured(policy, Some(binding), &why),
-            Ok(Params::Nothing) => self.evaluate(asking, binding, None)?,
+            Ok(Params::Nothing) => self.evaluate(asking, binding, None).await?,
             Ok(Params::Each(served, all)) => {
                 for object in all {
                     let _one = lease.scope();
                     let params = served.to_value(&object)?;
                     lease.charge(json::weight::of(&params))?;
-                    self.evaluate(asking, binding, Some(&params))?;
+                    self.evaluate(asking, binding, Some(&params)).await?;
                     // A policy may take a second with each.
                     tokio::task::yield_now().await;
                 }
@@ -162,7 +166,7 @@ impl<'w, 'a> Judging<'w, 'a> {
         Ok(())
     }
 
-    fn evaluate(
+    async fn evaluate(
         &mut self,
         asking: &mut Asking<'_>,
         binding: &Binding,
@@ -170,7 +174,7 @@ impl<'w, 'a> Judging<'w, 'a> {
     ) -> Result<(), Status> {
         let policy = asking.policy;
         if asking.objects.is_none() {
-            match self.view.objects(self.write, asking.equivalent) {
+            match self.view.objects(self.write, asking.equivalent).await {
                 Ok(objects) => asking.objects = Some(objects),
                 Err(status) if status.reason == Reason::InternalError => {
                     let why = format!("failed to convert object version: {}", status.message);
@@ -189,6 +193,7 @@ impl<'w, 'a> Judging<'w, 'a> {
             params,
             |inputs, for_conditions| policy.validate(inputs, for_conditions, left),
         );
+        let outcome = asking.note(outcome, &self.write.target.context);
         self.decide(policy, binding, outcome);
         Ok(())
     }
@@ -202,7 +207,10 @@ impl<'w, 'a> Judging<'w, 'a> {
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
                         policy.name, binding.name, failed.message
                     )),
-                    ValidationAction::Audit => {}
+                    ValidationAction::Audit => {
+                        let context = &self.write.target.context;
+                        context.annotate(|| (FAILURE, failure(policy, binding, &failed)));
+                    }
                 }
             }
         }
@@ -217,7 +225,7 @@ impl<'w, 'a> Judging<'w, 'a> {
         }
         let what = if binding.is_some() { "binding" } else { "policy" };
         let message = format!("failed to configure {what}: {why}");
-        self.deny(policy, binding, &Finding { message, reason: Reason::Invalid });
+        self.deny(policy, binding, &Finding { message, reason: Reason::Invalid, at: 0 });
     }
 
     fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, decision: &Finding) {
@@ -234,6 +242,35 @@ struct Asking<'a> {
     policy: &'a Policy,
     equivalent: Option<usize>,
     objects: Option<Objects>,
+    // What an audit log is told: by key, what each of its bindings says, once. <= its annotations, times its
+    // bindings with their parameters.
+    noted: BTreeMap<String, Vec<String>>,
+}
+
+impl Asking<'_> {
+    /// Keeps what an audit log is told, if anybody asks.
+    fn note(&mut self, mut findings: Findings, context: &RequestContext) -> Findings {
+        if context.audit.is_some() {
+            for (key, value) in findings.noted.drain(..) {
+                let values = self.noted.entry(key).or_default();
+                // Few: what is beyond them would not be kept anyway.
+                if values.len() < NOTED_MAX && !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        findings
+    }
+}
+
+/// What an audit log is told of a failure, as kube-apiserver writes it.
+fn failure(policy: &Policy, binding: &Binding, failed: &Finding) -> String {
+    let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
+    let failure = json!([{
+        "message": failed.message, "policy": &*policy.name, "binding": &*binding.name,
+        "expressionIndex": failed.at, "validationActions": actions,
+    }]);
+    failure.to_string()
 }
 
 #[cfg(test)]

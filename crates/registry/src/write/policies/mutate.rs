@@ -27,7 +27,7 @@ use crate::incoming;
 use crate::patch::{self, Unapplied};
 use crate::ruled::Ruled as _;
 use crate::write::view::{Objects, View};
-use crate::write::{Input, Write, attributes, scale};
+use crate::write::{Input, Write, scale};
 
 /// By which name they are turned off.
 const MUTATING: &str = "MutatingAdmissionPolicy";
@@ -180,7 +180,7 @@ impl Mutating<'_> {
     async fn invoke(&mut self, write: &mut Write<'_>, invocation: &Invocation) -> Result<(), Status> {
         let mut objects = match self.shown.take() {
             Some((equivalent, objects)) if equivalent == invocation.equivalent => objects,
-            _ => self.view.objects(write, invocation.equivalent)?,
+            _ => self.view.objects(write, invocation.equivalent).await?,
         };
         self.invoke_on(write, invocation, &mut objects).await?;
         self.shown = Some((invocation.equivalent, objects));
@@ -225,15 +225,12 @@ impl Mutating<'_> {
                     policy.make(at, inputs, &mut self.left)
                 });
             let shown = self.view.shown(write, invocation.equivalent);
-            let gvk = match write.subresource() {
-                Some(_) => self.view.taken_for(invocation.equivalent).kind.clone(),
-                None => shown.gvk.clone(),
-            };
+            let gvk = self.view.kind_shown(write, invocation.equivalent);
             let made = made.map_err(Unapplied::Why);
             match made.and_then(|made| applied(shown, &gvk, objects, made, &lease)) {
                 Ok(object) => {
                     self.mutated.is_changed = true;
-                    take(write, shown, &gvk, object, Unknown::Refused, objects)?;
+                    take(write, shown, &gvk, object, Unknown::Refused, objects).await?;
                 }
                 // It says what it is for, and this is not.
                 Err(Unapplied::TestFailed(_)) => self.mutated.is_changed = true,
@@ -285,11 +282,7 @@ impl Invocation {
 
 fn refused(write: &Write<'_>, refusals: Vec<Refusal>) -> Option<Status> {
     let first = refusals.first()?;
-    let attributes = attributes(&write.verb, write.target, write.old.as_ref(), write.mode);
-    let mut status = match write.target.name() {
-        "" => attributes.forbidden(&write.proposed, ""),
-        name => attributes.forbidden_as(name, ""),
-    };
+    let mut status = write.forbidden("");
     status.message.clone_from(&first.message);
     status.reason = first.reason;
     let causes = refusals.into_iter();
@@ -409,8 +402,11 @@ pub(crate) enum Unknown {
     Dropped,
 }
 
-/// Makes `object`, which somebody made in the version of `shown`, what the write proposes.
-pub(crate) fn take(
+/// Makes `object`, which somebody made in the version of `shown`, what the write proposes, or what was sent
+/// where that is in a form of its own.
+///
+/// - `gvk`: its kind, which of a subresource may be another than that of what is shown.
+pub(crate) async fn take(
     write: &mut Write<'_>,
     shown: &Served,
     gvk: &GroupVersionKind,
@@ -420,7 +416,11 @@ pub(crate) fn take(
 ) -> Result<(), Status> {
     let lease = &write.target.lease;
     if !matches!(write.input, Input::Object(_) | Input::Patch(_) | Input::Apply(_)) {
-        let sent = incoming::normalized(write.target, gvk, object, Vec::new(), None, FieldValidation::Strict)
+        let validation = match of_unknown {
+            Unknown::Refused => FieldValidation::Strict,
+            Unknown::Dropped => FieldValidation::Ignore,
+        };
+        let sent = incoming::normalized(write.target, gvk, object, Vec::new(), None, validation)
             .map_err(Status::internal)?
             .value;
         lease.charge(json::weight::of(&sent))?;
@@ -435,6 +435,11 @@ pub(crate) fn take(
     shown.set_defaults(&mut object);
     lease.charge(json::weight::of(&object))?;
     objects.object = Some(object.clone());
+    if let Some(converted) = write.served().converted.as_ref().filter(|_| shown.gvr != write.served().gvr) {
+        let own = write.served();
+        object = converted.convert(object, &own.gvk.api_version(), lease).await?;
+        own.kind.normalize(&mut object, lease).map_err(Status::internal)?;
+    }
     shown.to_judged(&mut object);
     write.proposed = object;
     incoming::place(write.target, &mut write.proposed)

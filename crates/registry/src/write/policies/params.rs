@@ -12,6 +12,7 @@ use forebay_catalog::Served;
 use forebay_catalog::store::Store;
 use forebay_object::Object;
 use forebay_policy::{NotFound, ParamKind, ParamRef};
+use forebay_reads::{ListPlan, ShownStore};
 
 use crate::context::Context;
 
@@ -54,15 +55,20 @@ pub(super) async fn collect(
         Ok(place) => place,
         Err(why) => return Ok(Err(why)),
     };
-    let store = served.stored()?;
-    let mut found = match look(&store, of, place, lease)? {
+    served.stored()?;
+    // What fails to convert is not there yet.
+    let Ok(shown) = ShownStore::of(served, &ListPlan::EVERYTHING).await else {
+        return Ok(Err(unsynced(kind)));
+    };
+    let store = shown.store();
+    let mut found = match look(store, of, place, lease)? {
         Ok(found) => found,
         Err(why) => return Ok(Err(why.unwrap_or_else(|| unsynced(kind)))),
     };
     if found.is_empty() {
         // It may have been written a moment ago.
-        context.fresh(&store).await?;
-        found = match look(&store, of, place, lease)? {
+        context.fresh(store).await?;
+        found = match look(store, of, place, lease)? {
             Ok(found) => found,
             Err(why) => return Ok(Err(why.unwrap_or_else(|| unsynced(kind)))),
         };

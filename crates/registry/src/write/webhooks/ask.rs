@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_apimachinery::{Status, json};
+use forebay_apimachinery::lease::LEASE_BYTES_MAX;
+use forebay_apimachinery::{Lease, Status, json};
 use forebay_catalog::Served;
 use forebay_catalog::store::Mode;
 use forebay_policy::limits::WRITE_COST_MAX;
@@ -23,8 +24,8 @@ use serde_json::Value;
 
 use super::reached::reached;
 use crate::context::Context;
-use crate::write::view::{Objects, View};
-use crate::write::{Input, Write, attributes};
+use crate::write::view::{ObjectTexts, Objects, View};
+use crate::write::{Input, Write, texts};
 
 /// What configurations of admission are never asked about, lest nobody can take one back.
 const EXEMPT_GROUP: &str = "admissionregistration.k8s.io";
@@ -35,12 +36,17 @@ pub(super) struct Invocation {
     pub equivalent: Option<usize>,
 }
 
-/// The objects of a write in one version, as trees and as text.
+/// The objects of a write in one version, as text; as trees once somebody looks into them.
 pub(super) struct Shown {
     pub equivalent: Option<usize>,
-    pub objects: Objects,
-    object: Option<Bytes>,
-    old_object: Option<Bytes>,
+    texts: ObjectTexts,
+    trees: Option<Objects>,
+}
+
+/// What a webhook has answered. What that takes is held for as long.
+pub(super) struct Heard {
+    pub judgement: Judgement,
+    _answer: Lease,
 }
 
 /// A write on its way past webhooks.
@@ -58,15 +64,39 @@ pub(super) fn are_asked(context: &Context, served: &Served, plugin: &str) -> boo
 impl Shown {
     /// # Errors
     /// What cannot be converted; no room.
-    pub fn of(view: &View<'_>, write: &Write<'_>, equivalent: Option<usize>) -> Result<Shown, Status> {
-        let objects = view.objects(write, equivalent)?;
-        let (object, old_object) = (text(write, &objects.object)?, text(write, &objects.old_object)?);
-        Ok(Shown { equivalent, objects, object, old_object })
+    pub async fn of(view: &View<'_>, write: &Write<'_>, equivalent: Option<usize>) -> Result<Shown, Status> {
+        if let Some(texts) = view.texts(write, equivalent).await? {
+            return Ok(Shown { equivalent, texts, trees: None });
+        }
+        let trees = view.objects(write, equivalent).await?;
+        let texts =
+            ObjectTexts { object: text(write, &trees.object)?, old_object: text(write, &trees.old_object)? };
+        Ok(Shown { equivalent, texts, trees: Some(trees) })
     }
 
-    /// The same once the object is another.
+    /// Whether there is an object, which a deletion has not.
+    pub fn has_object(&self) -> bool {
+        self.texts.object.is_some()
+    }
+
+    /// Its trees, which are made of the texts when they are first asked for.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn trees(&mut self, lease: &Lease) -> Result<&mut Objects, Status> {
+        if self.trees.is_none() {
+            let tree = |text| texts::tree(text, lease);
+            let (object, old_object) = (tree(&self.texts.object)?, tree(&self.texts.old_object)?);
+            self.trees = Some(Objects { object, old_object });
+        }
+        self.trees.as_mut().ok_or_else(|| Status::internal("there are no trees"))
+    }
+
+    /// The same once the tree of the object is another.
     pub fn refreshed(&mut self, write: &Write<'_>) -> Result<(), Status> {
-        self.object = text(write, &self.objects.object)?;
+        if let Some(trees) = &self.trees {
+            self.texts.object = text(write, &trees.object)?;
+        }
         Ok(())
     }
 }
@@ -121,18 +151,23 @@ impl<'a> Asking<'a> {
         &mut self,
         write: &Write<'_>,
         invocation: &Invocation,
-        shown: &Shown,
+        sort: WebhookSort,
+        shown: &mut Shown,
     ) -> Result<bool, Status> {
         let predicates = &invocation.webhook.predicates;
-        let left = &mut self.left;
-        let held =
-            self.view.with_inputs(write, invocation.equivalent, &shown.objects, None, |_, for_conditions| {
-                predicates.conditions_hold(for_conditions, left)
-            });
-        held.map_err(|why| {
-            let attributes = attributes(&write.verb, write.target, write.old.as_ref(), write.mode);
-            attributes.forbidden_as(self.view.name(), &why)
-        })
+        if !predicates.has_conditions() {
+            return Ok(true);
+        }
+        let trees = shown.trees(&write.target.lease)?;
+        let (left, clock) = (&mut self.left, &self.view.context.clock);
+        let (since, mut errors) = (clock.now(), 0);
+        let held = self.view.with_inputs(write, invocation.equivalent, trees, None, |_, for_conditions| {
+            predicates.conditions_hold(for_conditions, left, &mut errors)
+        });
+        let took = clock.now() - since;
+        let (name, operation) = (&invocation.webhook.name, self.view.operation());
+        self.view.context.config.webhook_metrics.conditions(name, sort, operation, took, errors);
+        held.map_err(|why| write.judged_attributes().forbidden_as(self.view.name(), &why))
     }
 
     /// What the webhook answers.
@@ -145,7 +180,7 @@ impl<'a> Asking<'a> {
         invocation: &Invocation,
         sort: WebhookSort,
         shown: &Shown,
-    ) -> Result<Judgement, CallFailure> {
+    ) -> Result<Heard, CallFailure> {
         let (webhook, context) = (&*invocation.webhook, self.view.context);
         if write.mode == Mode::DryRun && webhook.side_effects == SideEffects::Some {
             return Err(forebay_webhooks::dry_run_unsupported(webhook).into());
@@ -161,14 +196,16 @@ impl<'a> Asking<'a> {
             return Err(CallFailure::unasked(format!("could not get REST client: {of}")));
         }
         let uid = context.random.uuid();
+        // However much it says: the write goes on without it, if its failure policy has it so.
+        let answer = write.target.lease.part(LEASE_BYTES_MAX);
         let calling = Calling {
             client: webhook.client.clone(),
-            sort,
+            sort: Some(sort),
             url: webhook.client.url(webhook.timeout_seconds),
             address: None,
             has_others: false,
             parts: self.review(write, invocation, version, &uid, shown),
-            lease: write.target.lease.clone(),
+            lease: answer.clone(),
         };
         let url = calling.url.clone();
         let timeout = Duration::from_secs(webhook.timeout_seconds.into());
@@ -176,11 +213,11 @@ impl<'a> Asking<'a> {
             answered = reached(context, calling) => answered,
             () = context.clock.sleep(timeout) => Err(NoAnswer::Failed("context deadline exceeded".into())),
         };
-        let judgement = judge(webhook, sort, version, &uid, (&url, answered), &write.target.lease)?;
-        for (key, value) in &judgement.annotations {
-            tracing::debug!(key, value, "an audit annotation");
+        let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
+        for (key, value) in judgement.annotations.drain(..) {
+            write.target.context.annotate(|| (key, value));
         }
-        Ok(judgement)
+        Ok(Heard { judgement, _answer: answer })
     }
 
     fn review(
@@ -196,8 +233,8 @@ impl<'a> Asking<'a> {
             uid,
             request: &self.view.request(write),
             taken_for: self.view.taken_for(invocation.equivalent),
-            object: shown.object.as_ref(),
-            old_object: shown.old_object.as_ref(),
+            object: shown.texts.object.as_ref(),
+            old_object: shown.texts.old_object.as_ref(),
         };
         review.parts()
     }

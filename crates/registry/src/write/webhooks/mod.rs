@@ -10,5 +10,6 @@ mod reinvoked;
 mod validate;
 
 pub(super) use mutate::mutate;
+pub(crate) use reached::reached as reach;
 pub(super) use reinvoked::Reinvoked;
 pub(super) use validate::validate;

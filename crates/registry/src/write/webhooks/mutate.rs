@@ -9,18 +9,20 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Reason, Status, json};
 use forebay_webhooks::{CallFailure, Decided, Webhook, WebhookSort};
-use serde_json::Value;
+use serde_json::json;
 
-use super::ask::{Asking, Invocation, Shown, are_asked, is_object, keep};
+use super::ask::{Asking, Heard, Invocation, Shown, are_asked, keep};
 use super::reinvoked::Reinvoked;
 use crate::context::Context;
 use crate::limits::TOLD_MAX;
 use crate::patch::{self, Unapplied};
+use crate::write::Write;
 use crate::write::policies::{Unknown, take};
-use crate::write::{Input, Write, decode};
 
 /// By which name they are turned off.
 const MUTATING: &str = "MutatingAdmissionWebhook";
+/// What an audit log has it by.
+const ANNOTATED: &str = "mutation.webhook.admission.k8s.io/";
 
 /// Passes a write by every mutating webhook that is in force for it. What they warn of goes to what is told.
 ///
@@ -57,26 +59,41 @@ async fn pass(
     let mut asking = Asking::of(write, context).await?;
     // The objects in the version that was asked about last.
     let mut last: Option<Shown> = None;
-    for webhook in hooks {
+    let round = reinvoked.round();
+    for (at, webhook) in hooks.iter().enumerate() {
         let Some(invocation) = asking.matched(write, webhook)? else { continue };
         if !reinvoked.is_asked(webhook) && !webhook.predicates.has_conditions() {
             continue;
         }
         let mut shown = match last.take() {
             Some(shown) if shown.equivalent == invocation.equivalent => shown,
-            _ => Shown::of(&asking.view, write, invocation.equivalent)?,
+            _ => Shown::of(&asking.view, write, invocation.equivalent).await?,
         };
-        if asking.holds(write, &invocation, &shown)? && reinvoked.is_asked(webhook) {
+        if asking.holds(write, &invocation, WebhookSort::Mutating, &mut shown)? && reinvoked.is_asked(webhook)
+        {
             let begun = asking.begin(webhook, WebhookSort::Mutating);
             let called = call(write, &asking, &invocation, &mut shown).await;
-            reinvoked.asked(webhook, matches!(called, Ok(true)));
+            let mutated = matches!(called, Ok(true));
+            reinvoked.asked(webhook, mutated);
+            let key = |before: &str| format!("{before}{ANNOTATED}round_{round}_index_{at}");
+            write.target.context.annotate(|| (key(""), annotation(webhook, mutated)));
+            let is_error = called.is_err();
             if let Some(refusal) = asking.counted(begun, called.err()) {
                 return Err(refusal);
+            }
+            if is_error {
+                write.target.context.annotate(|| (key("failed-open."), webhook.name.to_string()));
             }
         }
         last = Some(shown);
     }
     Ok(())
+}
+
+/// What an audit log says of a webhook that was asked.
+fn annotation(webhook: &Webhook, mutated: bool) -> String {
+    let configuration = &*webhook.configuration;
+    json!({ "configuration": configuration, "mutated": mutated, "webhook": &*webhook.name }).to_string()
 }
 
 /// Calls one; whether it has changed the object.
@@ -86,55 +103,32 @@ async fn call(
     invocation: &Invocation,
     shown: &mut Shown,
 ) -> Result<bool, CallFailure> {
-    let judgement = asking.call(write, invocation, WebhookSort::Mutating, shown).await?;
+    let context = write.target.context.clone();
+    let asked = asking.call(write, invocation, WebhookSort::Mutating, shown);
+    let Heard { judgement, .. } = &mut context.away(asked).await?;
     let room = TOLD_MAX.saturating_sub(write.told.len());
-    write.told.extend(judgement.warnings.into_iter().take(room));
-    let operations = match judgement.decided {
+    write.told.extend(std::mem::take(&mut judgement.warnings).into_iter().take(room));
+    let operations = match std::mem::take(&mut judgement.decided) {
         Decided::Denied(status) => return Err(CallFailure::Rejected(status)),
         Decided::Allowed(operations) if operations.is_empty() => return Ok(false),
         Decided::Allowed(operations) => operations,
     };
-    let Some(object) = &shown.objects.object else {
+    if !shown.has_object() {
         return Err(forebay_webhooks::not_modifiable(&invocation.webhook).into());
-    };
+    }
     let lease = write.target.lease.clone();
+    let trees = shown.trees(&lease)?;
+    let Some(object) = &trees.object else { return Ok(false) };
     lease.charge(2 * json::weight::of(object)).map_err(Status::from)?;
     let before = object.clone();
     let patched = patch::apply_made(object.clone(), operations, &lease).map_err(unapplied)?;
-    put(write, asking, invocation, patched, shown).map_err(internal)?;
+    let gvk = asking.view.kind_shown(write, invocation.equivalent);
+    let served = asking.view.served_as(invocation.equivalent);
+    let served = served.as_deref().unwrap_or(&write.target.served);
+    take(write, served, &gvk, patched, Unknown::Dropped, trees).await.map_err(internal)?;
+    let is_changed = trees.object.as_ref() != Some(&before);
     shown.refreshed(write)?;
-    Ok(shown.objects.object.as_ref() != Some(&before))
-}
-
-/// Puts a patched object in the place of what was sent.
-fn put(
-    write: &mut Write<'_>,
-    asking: &Asking<'_>,
-    invocation: &Invocation,
-    patched: Value,
-    shown: &mut Shown,
-) -> Result<(), Status> {
-    if is_object(&write.input) {
-        let served = asking.view.served_as(invocation.equivalent);
-        let served = served.as_deref().unwrap_or(&write.target.served);
-        return take(write, served, &served.gvk, patched, Unknown::Dropped, &mut shown.objects);
-    }
-    write.target.lease.charge(json::weight::of(&patched))?;
-    shown.objects.object = Some(patched.clone());
-    match write.input {
-        Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => {
-            write.sent = patched;
-            decode::normalize(write)
-        }
-        Input::Review(_) => {
-            write.proposed = patched;
-            Ok(())
-        }
-        _ => {
-            write.sent = patched;
-            Ok(())
-        }
-    }
+    Ok(is_changed)
 }
 
 fn unapplied(why: Unapplied) -> CallFailure {

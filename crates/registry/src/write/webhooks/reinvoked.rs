@@ -33,6 +33,11 @@ impl Reinvoked {
         Reinvoked { is_again: true, is_changed: false, ..self }
     }
 
+    /// Which round it is, from 0.
+    pub(super) fn round(&self) -> usize {
+        usize::from(self.is_again)
+    }
+
     /// Before the first of them is asked.
     pub(super) fn begin(&mut self, object: &Value) {
         if self.is_again && self.left != Some(digest(object)) {

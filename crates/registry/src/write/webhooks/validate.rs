@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use forebay_apimachinery::Status;
 use forebay_webhooks::{CallFailure, Decided, Webhook, WebhookSort};
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{Stream, StreamExt as _};
 
-use super::ask::{Asking, Invocation, Shown, are_asked};
+use super::ask::{Asking, Called, Heard, Invocation, Shown, are_asked};
 use crate::context::Context;
 use crate::limits::TOLD_MAX;
 use crate::write::Write;
 
 /// By which name they are turned off.
 const VALIDATING: &str = "ValidatingAdmissionWebhook";
+/// What an audit log has it by that one could not be asked, and that this does not count.
+const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/";
 
 /// Passes a write by every validating webhook that is in force for it. What they warn of goes to its remarks.
 ///
@@ -50,34 +52,54 @@ async fn pass(
         let Some(invocation) = asking.matched(write, webhook)? else { continue };
         let at = invocation.equivalent;
         if let std::collections::btree_map::Entry::Vacant(place) = versions.entry(at) {
-            place.insert(Shown::of(&asking.view, write, at)?);
+            place.insert(Shown::of(&asking.view, write, at).await?);
         }
-        if asking.holds(write, &invocation, &versions[&at])? {
+        let Some(shown) = versions.get_mut(&at) else { continue };
+        if asking.holds(write, &invocation, WebhookSort::Validating, shown)? {
             invocations.push(invocation);
         }
     }
     let (asking, versions) = (&asking, &versions);
-    let calls = invocations.iter().map(async |invocation| {
+    let calls = invocations.iter().enumerate().map(async |(at, invocation)| {
         let shown = &versions[&invocation.equivalent];
         let begun = asking.begin(&invocation.webhook, WebhookSort::Validating);
-        (begun, asking.call(write, invocation, WebhookSort::Validating, shown).await)
+        (at, begun, asking.call(write, invocation, WebhookSort::Validating, shown).await)
     });
-    let mut answers: FuturesUnordered<_> = calls.collect();
+    let answers: FuturesUnordered<_> = calls.collect();
+    if answers.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    // The request leaves its turn to others until the last of them has answered.
+    Ok(write.target.context.away(heard(write, asking, &invocations, answers)).await)
+}
+
+/// What they warn of, and the refusal that came first; all are waited for.
+async fn heard<'i>(
+    write: &Write<'_>,
+    asking: &Asking<'_>,
+    invocations: &[Invocation],
+    mut answers: impl Stream<Item = (usize, Called<'i>, Result<Heard, CallFailure>)> + Unpin,
+) -> (Vec<String>, Option<Status>) {
     let (mut warnings, mut refusal) = (Vec::new(), None);
-    while let Some((begun, answer)) = answers.next().await {
-        let mut failure = None;
-        match answer {
-            Ok(judgement) => {
+    while let Some((at, begun, answer)) = answers.next().await {
+        let failure = match answer {
+            Ok(Heard { judgement, .. }) => {
                 let room = TOLD_MAX.saturating_sub(warnings.len());
                 warnings.extend(judgement.warnings.into_iter().take(room));
-                if let Decided::Denied(status) = judgement.decided {
-                    failure = Some(CallFailure::Rejected(status));
+                match judgement.decided {
+                    Decided::Denied(status) => Some(CallFailure::Rejected(status)),
+                    Decided::Allowed(_) => None,
                 }
             }
-            Err(why) => failure = Some(why),
-        }
+            Err(why) => Some(why),
+        };
+        let has_failed = failure.is_some();
         let counted = asking.counted(begun, failure);
+        if has_failed && counted.is_none() {
+            let name = &invocations[at].webhook.name;
+            write.target.context.annotate(|| (format!("{FAILED_OPEN}round_0_index_{at}"), name.to_string()));
+        }
         refusal = refusal.or(counted);
     }
-    Ok((warnings, refusal))
+    (warnings, refusal)
 }

@@ -4,10 +4,11 @@
 //! the limit requests wait, in turn by user so that nobody starves others, so many and so long at most. Who
 //! holds something already and waits for more goes first, for that is what the others wait for: the one that
 //! holds the most. When all that is held is held by those who wait, the one with the least is refused, so
-//! that the others go on. The limit moves with the process's memory ([`crate::memory`]). Never: knows what a
-//! request is.
+//! that the others go on. Its limit may be moved at any time. Never: knows what a request is.
 //!
 //! Owner of the state: whoever holds the lock, for a few lines.
+
+pub mod limits;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -1,15 +1,17 @@
 //! When to list, watch or wait, as client-go decides it: a pure state machine.
 //!
-//! In: what was heard of a request, and when. Out: the next request, or a wait. Never: IO; a rule that is
-//! better than client-go's: who is measured is to be asked what today's clients ask.
+//! In: what was heard of a request, and when, since whatever beginning. Out: the next request, or a wait.
+//! Never: IO; a rule that is better than client-go's: who is measured is to be asked what today's clients
+//! ask.
 //!
 //! Source: client-go v0.36.3 `tools/cache/reflector.go` (what follows an error), `rest/with_retry.go` and
 //! `rest/request.go` (what is asked again before anybody hears of it), `tools/pager/pager.go`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::backoff::Backoff;
-use crate::draw::Draw;
+use forebay_rt::Random;
+
+use crate::backoff::Backoff;
 
 /// Times that a request is asked again because of a lost connection or a Retry-After.
 const RETRIES_MAX: u32 = 10;
@@ -111,15 +113,18 @@ pub struct Reflector {
     is_paginated: bool,
     retries: u32,
     backoff: Backoff,
-    draw: Draw,
+    random: Random,
     wait: Option<Duration>,
     /// Since when the watch is open, and what it has brought.
-    since: Instant,
+    since: Duration,
     events: usize,
 }
 
 impl Reflector {
-    pub fn new(now: Instant, draw: Draw) -> Reflector {
+    /// One that knows nothing yet.
+    ///
+    /// - `random`: for its waits; it is its own.
+    pub fn new(now: Duration, random: Random) -> Reflector {
         Reflector {
             phase: Phase::WatchList,
             revision: String::new(),
@@ -127,7 +132,7 @@ impl Reflector {
             is_paginated: false,
             retries: 0,
             backoff: Backoff::new(now),
-            draw,
+            random,
             wait: None,
             since: now,
             events: 0,
@@ -145,7 +150,7 @@ impl Reflector {
     }
 
     /// What to do now; asked again when that is done.
-    pub fn next(&mut self, now: Instant) -> Move {
+    pub fn next(&mut self, now: Duration) -> Move {
         if let Some(wait) = self.wait.take() {
             return Move::Wait(wait);
         }
@@ -163,7 +168,7 @@ impl Reflector {
     }
 
     /// An event of the watch that is open.
-    pub fn event(&mut self, now: Instant, event: WatchedEvent) {
+    pub fn event(&mut self, now: Duration, event: WatchedEvent) {
         self.events += 1;
         match (&self.phase, event) {
             // The initial objects come in no order of revisions.
@@ -185,7 +190,7 @@ impl Reflector {
     }
 
     /// What came of the request.
-    pub fn heard(&mut self, now: Instant, outcome: Aftermath) {
+    pub fn heard(&mut self, now: Duration, outcome: Aftermath) {
         if let Some(wait) = retry_wait(&outcome)
             && self.retries < RETRIES_MAX
         {
@@ -194,7 +199,7 @@ impl Reflector {
             return;
         }
         self.retries = 0;
-        let is_short = now.saturating_duration_since(self.since) < SHORT && self.events == 0;
+        let is_short = now.saturating_sub(self.since) < SHORT && self.events == 0;
         match std::mem::replace(&mut self.phase, Phase::WatchList) {
             Phase::WatchList => self.after_watch_list(now, &outcome, is_short),
             Phase::Watch => self.after_watch(now, &outcome, is_short),
@@ -202,7 +207,7 @@ impl Reflector {
         }
     }
 
-    fn after_watch_list(&mut self, now: Instant, outcome: &Aftermath, is_short: bool) {
+    fn after_watch_list(&mut self, now: Duration, outcome: &Aftermath, is_short: bool) {
         match outcome {
             outcome if waits_and_asks_again(outcome) => self.back_off(now),
             outcome if is_gone(outcome) => self.is_unavailable = true,
@@ -213,7 +218,7 @@ impl Reflector {
         }
     }
 
-    fn after_watch(&mut self, now: Instant, outcome: &Aftermath, is_short: bool) {
+    fn after_watch(&mut self, now: Duration, outcome: &Aftermath, is_short: bool) {
         let goes_on = match outcome {
             outcome if waits_and_asks_again(outcome) => {
                 self.back_off(now);
@@ -231,7 +236,7 @@ impl Reflector {
 
     fn after_list(
         &mut self,
-        now: Instant,
+        now: Duration,
         outcome: Aftermath,
         (ask, first, is_second): (Pages, Option<String>, bool),
     ) {
@@ -269,8 +274,8 @@ impl Reflector {
         self.phase = Phase::List { ask, first: None, is_second: false };
     }
 
-    fn back_off(&mut self, now: Instant) {
-        self.wait = Some(self.backoff.wait(now, &mut self.draw));
+    fn back_off(&mut self, now: Duration) {
+        self.wait = Some(self.backoff.wait(now, &self.random));
     }
 
     fn rewatch_revision(&self) -> String {
@@ -317,8 +322,8 @@ mod tests {
 
     /// Plays what was heard to a reflector; the requests and waits that follow, in words.
     fn check(heard: &[Aftermath], expected: &[&str]) {
-        let now = Instant::now();
-        let mut reflector = Reflector::new(now, Draw::of("rules", 0));
+        let now = Duration::ZERO;
+        let mut reflector = Reflector::new(now, Random::seeded(1));
         let mut said = Vec::new();
         for outcome in heard.iter().map(Some).chain([None]) {
             loop {

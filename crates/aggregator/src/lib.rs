@@ -1,0 +1,59 @@
+//! APIServices: who serves which version beside this server, whether they are there, and what they say of
+//! what they serve.
+//!
+//! In: APIServices, services and their endpoints, as this server has them; what the servers behind them
+//! answer. Out: routes and extensions, published; conditions; what is counted. One task follows them all, and
+//! looks at each again and again. Never: carries a client's request, or trusts what is answered beyond its
+//! limits.
+
+mod check;
+mod condition;
+mod documents;
+mod follow;
+mod known;
+pub mod limits;
+mod published;
+mod registered;
+
+use std::sync::Arc;
+
+use forebay_documents::discovery::Extensions;
+use forebay_documents::metrics::Availability;
+use forebay_proxy::{ClientIdentity, Routes, Spoken};
+use forebay_registry::Registry;
+use forebay_rt::Tasks;
+
+pub use published::{PublishedAuthentication, keep_published};
+
+/// What following them takes.
+pub struct AggregatorConfig {
+    /// Who this server is to the others.
+    pub identity: Option<ClientIdentity>,
+    /// What they are told by besides the usual headers.
+    pub spoken: Spoken,
+    pub routing: ServiceRouting,
+}
+
+/// Where requests for a service go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceRouting {
+    /// To its address, and where that does not connect to its endpoints.
+    ClusterAddress,
+    /// To its endpoints.
+    Endpoints,
+}
+
+/// What is known of the other servers, now and from now on. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Aggregator {
+    pub routes: Arc<Routes>,
+    pub extensions: Arc<Extensions>,
+    pub availability: Arc<Availability>,
+}
+
+/// Follows the APIServices of `registry` until `tasks` end.
+pub fn start(config: AggregatorConfig, registry: &Registry, tasks: &Tasks) -> Aggregator {
+    let aggregator = Aggregator::default();
+    tasks.spawn("aggregator", follow::run(config, registry.clone(), aggregator.clone()));
+    aggregator
+}

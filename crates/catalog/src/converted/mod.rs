@@ -1,0 +1,174 @@
+//! Custom resources in a version that only a webhook makes of what is stored.
+//!
+//! In: objects as they are stored, or as a client wrote them; who asks the webhook. Out: the same in another
+//! version. A single object is converted when it is asked for, and kept for a while; who lists or watches
+//! has a [`View`]: a cache of its own, in which each object is once, and into which each event is converted
+//! once, however many read it. Never: knows what a webhook is; an object left out because it failed.
+//!
+//! A view takes what the objects take in the cache of what is stored, and goes when nobody has read it for
+//! [`limits::VIEW_IDLE`](crate::limits::VIEW_IDLE).
+
+mod attempts;
+mod converter;
+mod converts;
+mod kept;
+mod memo;
+mod tell;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+use forebay_apimachinery::{Lease, Revision, Status};
+use forebay_crd::Definition;
+use forebay_object::Object;
+use serde_json::Value;
+
+use crate::limits::VIEW_IDLE;
+use crate::opener::Opener;
+use crate::store::Store;
+use converter::Converter;
+pub use converts::{Converting, Converts};
+use kept::{KeptObjects, identity};
+pub use memo::Conversions;
+pub use view::View;
+
+/// What the versions of a definition are converted with.
+#[derive(Clone)]
+pub struct WebhookConversion {
+    pub converts: Arc<dyn Converts>,
+    pub opener: Opener,
+    /// Whether objects may be stored in another version than they are now.
+    pub is_mixed: bool,
+}
+
+/// One version of a definition whose objects a webhook converts.
+pub struct Converted {
+    converter: Arc<Converter>,
+    opener: Opener,
+    is_mixed: bool,
+    // Locked for a few lines.
+    kept: Mutex<KeptObjects>,
+    // While somebody reads it. Locked for a few lines.
+    view: Mutex<Option<Arc<View>>>,
+}
+
+impl Converted {
+    /// - `version`: which of the definition's it is.
+    /// - `since`: the revision at which the definition became what it is.
+    pub(crate) fn new(
+        definition: &Arc<Definition>,
+        version: usize,
+        since: Revision,
+        store: &Arc<Store>,
+        of: &WebhookConversion,
+    ) -> Converted {
+        let (definition, store, converts) = (definition.clone(), store.clone(), of.converts.clone());
+        Converted {
+            converter: Arc::new(Converter { definition, version, since, store, converts }),
+            opener: of.opener.clone(),
+            is_mixed: of.is_mixed,
+            kept: Mutex::default(),
+            view: Mutex::default(),
+        }
+    }
+
+    /// Whether what is stored may be in another version, so that who lists or watches needs a [`View`].
+    pub fn has_view(&self) -> bool {
+        self.is_mixed || !self.converter.is_stored()
+    }
+
+    /// The object in this version.
+    ///
+    /// # Errors
+    /// What the webhook says, or what is wrong with what it says; no room.
+    pub async fn shown(&self, object: &Arc<Object>, lease: &Lease) -> Result<Arc<Object>, Status> {
+        if self.converter.is_shown(object) {
+            return Ok(object.clone());
+        }
+        let identity = identity(object);
+        if let Some(known) = self.known(object, identity) {
+            return Ok(known);
+        }
+        let value = self.converter.value(object, lease)?;
+        let mut made = self.converter.convert(vec![value], self.converter.api_version(), lease).await?;
+        let body = self.converter.body(made.pop().unwrap_or_default());
+        let shown = self.converter.store.decode(object.key().clone(), object.revision(), &body)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.put(object, identity, shown.clone());
+        Ok(shown)
+    }
+
+    /// The bytes that are stored for an object of this version.
+    ///
+    /// - `body`: the object as JSON, in this version.
+    ///
+    /// # Errors
+    /// As [`Converted::shown`].
+    pub async fn stored(&self, body: Bytes, lease: &Lease) -> Result<Bytes, Status> {
+        if self.converter.is_stored() {
+            return Ok(body);
+        }
+        self.converter.stored(&body, lease).await
+    }
+
+    /// An object of any of the versions in another, as the webhook has it.
+    ///
+    /// # Errors
+    /// As [`Converted::shown`].
+    pub async fn convert(&self, value: Value, api_version: &str, lease: &Lease) -> Result<Value, Status> {
+        if value["apiVersion"] == api_version {
+            return Ok(value);
+        }
+        let mut made = self.converter.convert(vec![value], api_version, lease).await?;
+        Ok(made.pop().unwrap_or_default())
+    }
+
+    /// All objects of this version. Is begun by who comes first; it may take a while.
+    ///
+    /// - `after`: the revision after which somebody wants events, which a view that is begun now then has, if
+    ///   the store's cache does.
+    pub fn view(self: &Arc<Self>, after: Option<Revision>) -> Arc<View> {
+        let mut place = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = &*place {
+            view.touch();
+            return view.clone();
+        }
+        let view = Arc::new(View::open(&self.converter, &self.opener, after));
+        *place = Some(view.clone());
+        let (owner, clock) = (Arc::downgrade(self), self.opener.clock.clone());
+        self.opener.tasks.spawn("conversion view", async move {
+            loop {
+                clock.sleep(VIEW_IDLE).await;
+                if Converted::let_go(&owner) {
+                    return;
+                }
+            }
+        });
+        view
+    }
+
+    /// Lets go of a view that nobody has read for long; whether there is none.
+    fn let_go(owner: &Weak<Converted>) -> bool {
+        let Some(owner) = owner.upgrade() else { return true };
+        let mut place = owner.view.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody else has it, nor can get it now.
+        let gone = place.take_if(|view| Arc::strong_count(view) == 1 && view.is_idle());
+        let is_gone = place.is_none();
+        drop(place);
+        drop(gone);
+        is_gone
+    }
+
+    /// The object in this version, if that was made a moment ago, or is in the view.
+    fn known(&self, object: &Arc<Object>, identity: u64) -> Option<Arc<Object>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(object, identity);
+        kept.or_else(|| {
+            let view = self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+            let viewed = view.store().cached(object.key())?.object;
+            (viewed.revision() == object.revision()).then_some(viewed)
+        })
+    }
+}

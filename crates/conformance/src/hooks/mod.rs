@@ -1,0 +1,13 @@
+//! Configurations of webhooks, drawn from a seed, and what is written under them: both servers ask the same
+//! webhooks, in the same order, with the same reviews, and make the same of what these answer.
+//!
+//! In: a seed. Out: a [`HookCase`]; what became of it at both servers. Never: a webhook that hears of another
+//! case's writes.
+
+mod answers;
+mod draw;
+mod run;
+
+pub use answers::{ANSWERS, all as all_answers};
+pub use draw::{HookCase, HookStep, draw};
+pub use run::{ComparedHooks, HookPair, compare};

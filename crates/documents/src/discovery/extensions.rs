@@ -1,0 +1,294 @@
+//! What other servers serve, told to clients of this one.
+//!
+//! In: what such a server says of a version. Out: the same, as far as clients are told it. Never: asked for
+//! here; whoever follows the APIServices asks.
+//!
+//! Source: kube-aggregator v0.36.3 `apiserver/handler_discovery.go`; api v0.36.3 `apidiscovery/v2`.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+
+/// A version that another server serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extension {
+    pub group: Box<str>,
+    pub version: Box<str>,
+    pub group_priority: u32,
+    pub version_priority: u32,
+    /// What was known last; empty where nothing is.
+    pub resources: Arc<[ExtensionResource]>,
+    /// It could not be asked lately.
+    pub is_stale: bool,
+    /// Where its document of OpenAPI v3 is, with a hash, if it has one.
+    pub openapi_url: Option<Box<str>>,
+}
+
+/// All of them, ordered by group and version; each once.
+#[derive(Default)]
+pub struct Extensions(ArcSwap<Vec<Extension>>);
+
+/// A resource, as aggregated discovery has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExtensionResource {
+    pub resource: Box<str>,
+    pub response_kind: ExtensionKind,
+    pub scope: Box<str>,
+    pub singular_resource: Box<str>,
+    pub verbs: Vec<Box<str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub short_names: Vec<Box<str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<Box<str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subresources: Vec<ExtensionSubresource>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExtensionSubresource {
+    pub subresource: Box<str>,
+    pub response_kind: ExtensionKind,
+    pub verbs: Vec<Box<str>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExtensionKind {
+    pub group: Box<str>,
+    pub version: Box<str>,
+    pub kind: Box<str>,
+}
+
+/// What a server answers at `/apis`, as far as it is read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct GroupDiscoveryList {
+    items: Vec<GroupDiscovery>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct GroupDiscovery {
+    metadata: Named,
+    versions: Vec<VersionDiscovery>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    name: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct VersionDiscovery {
+    version: Box<str>,
+    resources: Vec<ExtensionResource>,
+}
+
+/// What it answers at `/apis/<group>/<version>`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ApiResourceList {
+    resources: Vec<ApiResource>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ApiResource {
+    name: Box<str>,
+    singular_name: Box<str>,
+    namespaced: bool,
+    group: Box<str>,
+    version: Box<str>,
+    kind: Box<str>,
+    verbs: Vec<Box<str>>,
+    short_names: Vec<Box<str>>,
+    categories: Vec<Box<str>>,
+}
+
+impl Extensions {
+    /// - `all`: ordered by group and version, each once.
+    pub fn replace(&self, all: Vec<Extension>) {
+        self.0.store(Arc::new(all));
+    }
+
+    /// As they are now.
+    pub fn now(&self) -> Arc<Vec<Extension>> {
+        self.0.load_full()
+    }
+}
+
+impl Extension {
+    /// What of its group and version a server says in aggregated discovery; nothing where that says nothing
+    /// of them.
+    ///
+    /// # Errors
+    /// It is no such document.
+    pub fn read_aggregated(&self, document: &[u8]) -> Result<Vec<ExtensionResource>, String> {
+        let list: GroupDiscoveryList = serde_json::from_slice(document).map_err(|why| why.to_string())?;
+        let groups = list.items.into_iter().filter(|group| group.metadata.name == self.group);
+        let mut versions = groups.flat_map(|group| group.versions);
+        // Once: for a document.
+        let found = versions.find(|version| version.version == self.version);
+        Ok(found.map(|found| found.resources).unwrap_or_default())
+    }
+
+    /// The same of the older document of a version.
+    ///
+    /// # Errors
+    /// It is no such document.
+    pub fn read_legacy(&self, document: &[u8]) -> Result<Vec<ExtensionResource>, String> {
+        let list: ApiResourceList = serde_json::from_slice(document).map_err(|why| why.to_string())?;
+        let mut resources: Vec<ExtensionResource> = Vec::new();
+        let mut places = std::collections::HashMap::<Box<str>, usize>::new();
+        for known in list.resources {
+            let response_kind =
+                ExtensionKind { group: known.group, version: known.version, kind: known.kind };
+            let (resource, subresource) = match known.name.split_once('/') {
+                Some((resource, subresource)) => (resource, Some(subresource)),
+                None => (&*known.name, None),
+            };
+            let scope = if known.namespaced { "Namespaced" } else { "Cluster" };
+            let at = *places.entry(resource.into()).or_insert_with(|| {
+                let (resource, scope) = (resource.into(), scope.into());
+                resources.push(ExtensionResource { resource, scope, ..ExtensionResource::default() });
+                resources.len() - 1
+            });
+            let entry = &mut resources[at];
+            match subresource {
+                Some(subresource) => {
+                    let (subresource, verbs) = (subresource.into(), known.verbs);
+                    entry.subresources.push(ExtensionSubresource { subresource, response_kind, verbs });
+                }
+                None => {
+                    entry.response_kind = response_kind;
+                    entry.singular_resource = known.singular_name;
+                    entry.verbs = known.verbs;
+                    entry.short_names = known.short_names;
+                    entry.categories = known.categories;
+                }
+            }
+        }
+        Ok(resources)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::discovery::aggregated::{GroupsPart, group_discovery_list};
+    use crate::discovery::{legacy, root_paths};
+
+    fn wardle(version: &str, priority: u32) -> Extension {
+        Extension {
+            group: "wardle.example.com".into(),
+            version: version.into(),
+            group_priority: 2_000,
+            version_priority: priority,
+            ..Extension::default()
+        }
+    }
+
+    fn json_of(bytes: Vec<u8>) -> Value {
+        serde_json::from_slice(&bytes).expect("JSON")
+    }
+
+    fn group(list: &Value, name: &str) -> Value {
+        let items = list["items"].as_array().or(list["groups"].as_array()).expect("a list");
+        let is_it = |item: &&Value| item["metadata"]["name"] == name || item["name"] == name;
+        items.iter().find(is_it).unwrap_or(&Value::Null).clone()
+    }
+
+    #[test]
+    fn an_older_document_becomes_resources_with_their_subresources() {
+        let document = json!({
+            "kind": "APIResourceList", "groupVersion": "wardle.example.com/v1", "resources": [
+                { "name": "flunders/status", "singularName": "", "namespaced": true, "kind": "Flunder",
+                  "verbs": ["get"] },
+                { "name": "flunders", "singularName": "flunder", "namespaced": true, "kind": "Flunder",
+                  "verbs": ["get", "list"], "shortNames": ["fl"], "storageVersionHash": "x=" },
+                { "name": "fischers", "singularName": "fischer", "namespaced": false, "kind": "Fischer",
+                  "verbs": ["get"] },
+            ],
+        });
+        let resources = wardle("v1", 10).read_legacy(document.to_string().as_bytes()).expect("a document");
+        assert_eq!(
+            serde_json::to_value(&resources).expect("JSON"),
+            json!([
+                {
+                    "resource": "flunders", "responseKind": { "group": "", "version": "", "kind": "Flunder" },
+                    "scope": "Namespaced", "singularResource": "flunder", "verbs": ["get", "list"],
+                    "shortNames": ["fl"],
+                    "subresources": [{
+                        "subresource": "status",
+                        "responseKind": { "group": "", "version": "", "kind": "Flunder" }, "verbs": ["get"],
+                    }],
+                },
+                {
+                    "resource": "fischers", "responseKind": { "group": "", "version": "", "kind": "Fischer" },
+                    "scope": "Cluster", "singularResource": "fischer", "verbs": ["get"],
+                },
+            ])
+        );
+        assert!(wardle("v1", 10).read_legacy(b"<html>").is_err());
+    }
+
+    #[test]
+    fn of_aggregated_discovery_its_own_version_is_read() {
+        let document = json!({ "kind": "APIGroupDiscoveryList", "items": [
+            { "metadata": { "name": "other.example.com" }, "versions": [{ "version": "v1", "resources": [] }] },
+            { "metadata": { "name": "wardle.example.com" }, "versions": [
+                { "version": "v1", "resources": [{ "resource": "flunders" }], "freshness": "Current" },
+                { "version": "v2", "resources": [{ "resource": "fischers" }] },
+            ] },
+        ] });
+        let read = |version| {
+            let read = wardle(version, 10).read_aggregated(document.to_string().as_bytes());
+            read.expect("a document").iter().map(|one| one.resource.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!((read("v2"), read("v3")), (vec!["fischers".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn versions_of_others_are_listed_by_their_priorities_with_what_they_serve() {
+        let catalog = crate::built_ins();
+        let flunders = ExtensionResource { resource: "flunders".into(), ..ExtensionResource::default() };
+        let mut newer = wardle("v2", 5);
+        newer.resources = vec![flunders].into();
+        newer.is_stale = true;
+        let extensions = [wardle("v1", 10), newer];
+        let list = json_of(group_discovery_list(&catalog, &extensions, GroupsPart::Named));
+        let versions = group(&list, "wardle.example.com")["versions"].clone();
+        assert_eq!((&versions[0]["version"], &versions[0]["freshness"]), (&"v1".into(), &"Current".into()));
+        assert_eq!((&versions[1]["version"], &versions[1]["freshness"]), (&"v2".into(), &"Stale".into()));
+        assert_eq!(versions[1]["resources"][0]["resource"], "flunders");
+        let last = list["items"].as_array().and_then(|items| items.last()).expect("groups");
+        assert_eq!(last["metadata"]["name"], "wardle.example.com");
+        let groups = json_of(legacy::group_list(&catalog, &extensions));
+        assert_eq!(group(&groups, "wardle.example.com")["preferredVersion"]["version"], "v1");
+        let alone = legacy::group(&catalog, &extensions, "wardle.example.com").expect("a document");
+        assert_eq!(json_of(alone)["versions"][1]["groupVersion"], "wardle.example.com/v2");
+        let paths = String::from_utf8(root_paths(&catalog, &extensions, [])).expect("text");
+        assert!(paths.contains("\"/apis/wardle.example.com\"") && paths.contains("wardle.example.com/v2\""));
+    }
+
+    #[test]
+    fn who_serves_a_version_in_this_servers_place_is_listed_there() {
+        let extension = Extension {
+            group: "batch".into(),
+            version: "v1".into(),
+            group_priority: 1,
+            version_priority: 1,
+            ..Extension::default()
+        };
+        let list = json_of(group_discovery_list(&crate::built_ins(), &[extension], GroupsPart::Named));
+        let batch = group(&list, "batch");
+        assert_eq!(batch["versions"], json!([{ "version": "v1", "resources": [], "freshness": "Current" }]));
+    }
+}

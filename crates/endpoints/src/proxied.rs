@@ -1,0 +1,164 @@
+//! Requests that another server answers, which this one has let in.
+//!
+//! In: a request, and the way to who serves it. Out: that server's answer as it comes, or why there is none.
+//! Never: reads what is carried; lets a client say who it is.
+//!
+//! Source: kube-aggregator v0.36.3 `apiserver/handler_proxy.go`.
+
+use forebay_apimachinery::{Status, Verb};
+use forebay_catalog::Target;
+use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
+use forebay_proxy::{
+    ConnectRequest, Connects, Forwarded, Lasts, ProxiedAnswer, ProxiedBody, ProxyError, ProxyRoute,
+    RequestBody, without_hops,
+};
+use forebay_transport::websocket;
+use http::response::Parts;
+use http::{HeaderValue, Response, Uri, header};
+use hyper::body::Incoming;
+
+use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::flow_control;
+use crate::handler::{Handler, Head};
+use crate::request_info::RequestInfo;
+use crate::response::{Content, ResponseBody};
+use crate::status::{self, Failure};
+
+/// The way to who answers a request, if that is somebody else. Of paths that are about no resource it is the
+/// document of a version, and what OpenAPI says of it.
+pub fn route(handler: &Handler, info: &RequestInfo) -> Option<std::sync::Arc<ProxyRoute>> {
+    let routes = &handler.aggregation.routes;
+    if routes.is_empty() || info.is_malformed {
+        return None;
+    }
+    if info.is_resource {
+        return routes.find(&info.group, &info.version);
+    }
+    let path = info.path.strip_prefix("/openapi/v3").unwrap_or(&info.path);
+    let (group, version) = path.strip_prefix("/apis/")?.split_once('/')?;
+    routes.find(group, version.strip_suffix('/').unwrap_or(version))
+}
+
+/// Sends a request on, and its answer back.
+///
+/// # Errors
+/// 400 for a path that leads elsewhere; 429.
+pub async fn answer(
+    handler: &Handler,
+    head: &Head,
+    (route, target): (&ProxyRoute, &Uri),
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    // What was authorized is what the segments say, whatever the other server makes of these.
+    if head.info.path.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return Err(Status::bad_request("a path that is sent on has no segments '.' and '..'").into());
+    }
+    let is_long = head.info.is_long_running();
+    if !is_long && head.seat().is_none() {
+        handler.sit(head)?;
+    }
+    handler.begin(head, || flow_control::proxied(is_long, REQUEST_BYTES, WATCH_BYTES)).await?;
+    let lease = match is_long {
+        true => None,
+        false => {
+            let taken = handler.rooms.answers.take(head.asker.name(), REQUEST_BYTES).await;
+            Some(taken.map_err(|_full| handler.rooms.full())?)
+        }
+    };
+    let mut headers = head.headers.clone();
+    headers.insert(AUDIT_ID, head.audit_id.clone());
+    let forwarded = Forwarded { method: head.method.clone(), target: target.clone(), headers };
+    let lasts = match is_long {
+        true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
+        false => Lasts::Until(handler.clock.now() + handler.request_timeout),
+    };
+    let sent = route.send(forwarded, RequestBody::Left(body), &head.asker.caller()).await;
+    let mut response = match sent {
+        Ok(answer) => passed_on(handler, head, answer, lasts),
+        Err(ProxyError::Full) => return Err(handler.rooms.full()),
+        Err(why @ ProxyError::Unusable(_)) => return Ok(answer::text(status::BROKEN, format!("{why}\n"))),
+        Err(why) => {
+            tracing::debug!(group = &*route.group, %why, "a request could not be sent on");
+            return Ok(answer::text(status::UNAVAILABLE, format!("{why}\n")));
+        }
+    };
+    response.body_mut().set_lease(lease);
+    Ok(response)
+}
+
+/// Answers a request for what runs behind an object: whoever knows it does, or it is said that nobody does.
+///
+/// # Errors
+/// As [`connect`]; 405.
+pub async fn connected(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    body: Incoming,
+) -> Result<HttpResponse, Failure> {
+    if let Some(behind) = &handler.aggregation.behind
+        && let Some(answer) = connect(handler, head, (&**behind, target), body).await?
+    {
+        return Ok(answer);
+    }
+    match handler.api.connect(target).wait().await? {}
+}
+
+/// Sends a request for what runs behind an object on to who knows it, and its answer back.
+///
+/// # Errors
+/// 403: whoever acts within a container creates something. 429; what is said by who knows.
+async fn connect(
+    handler: &Handler,
+    head: &Head,
+    (behind, target): (&dyn Connects, &Target),
+    body: Incoming,
+) -> Result<Option<HttpResponse>, Failure> {
+    let subresource = target.subresource.as_deref().unwrap_or_default();
+    // Whatever the method: WebSocket begins with a GET.
+    if matches!(subresource, "exec" | "attach" | "portforward") {
+        handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
+    }
+    handler.begin(head, || flow_control::proxied(true, REQUEST_BYTES, WATCH_BYTES)).await?;
+    let asked = ConnectRequest {
+        namespace: target.namespace(),
+        name: target.name(),
+        subresource,
+        method: &head.method,
+        query: &head.query,
+        headers: &head.headers,
+        is_websocket: websocket::is_asked(&head.headers),
+    };
+    let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
+    let answer = behind.connect(asked, RequestBody::Left(body)).await?;
+    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+}
+
+fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts) -> HttpResponse {
+    match answer {
+        ProxiedAnswer::Upgraded(parts, far) => upgraded(parts, Content::Tunnel(Some(Box::new(far)))),
+        ProxiedAnswer::Carried(parts, carried) => {
+            let readers = (&handler.stalled_readers, &head.channel);
+            let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
+            response(parts, Content::Proxied(body))
+        }
+    }
+}
+
+fn response(mut parts: Parts, content: Content) -> HttpResponse {
+    without_hops(&mut parts.headers);
+    let mut response = Response::new(ResponseBody::new(content));
+    (*response.status_mut(), *response.headers_mut()) = (parts.status, parts.headers);
+    response
+}
+
+/// What it is upgraded to stays, with the headers that make it so.
+fn upgraded(parts: Parts, content: Content) -> HttpResponse {
+    let protocol = parts.headers.get(header::UPGRADE).cloned();
+    let mut response = response(parts, content);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    if let Some(protocol) = protocol {
+        response.headers_mut().insert(header::UPGRADE, protocol);
+    }
+    response
+}

@@ -1,0 +1,171 @@
+//! Requests that wait for somebody else in the middle of their work, such as a webhook: they give their seat
+//! to others meanwhile, and take one again before they go on.
+//!
+//! In: who waits, and who goes on. Out: turns. Never: refuses one that had its turn: it comes before those
+//! that have not begun, the first that arrived first. What it holds in bytes it holds all the time.
+
+use std::sync::Arc;
+
+use crate::dispatcher::{Dispatcher, FlowEffect};
+use crate::price::Moment;
+use crate::request::{State, Work};
+
+impl Dispatcher {
+    /// Nobody works on it for some time.
+    pub(crate) fn paused(&mut self, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
+        let Some(request) = self.requests.get_mut(&id) else { return };
+        let State::Running(run) = &mut request.state else { return };
+        if run.work != Work::Going {
+            return;
+        }
+        run.work = Work::Paused;
+        run.since = now;
+        let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
+        level.working -= 1;
+        self.pass_door(id);
+        self.reseat(id);
+        self.let_others(id, now, effects);
+    }
+
+    /// It wants to go on, and does as soon as its level has a seat.
+    pub(crate) fn resumed(&mut self, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
+        let Some(request) = self.requests.get_mut(&id) else { return };
+        let State::Running(run) = &mut request.state else { return };
+        if run.work != Work::Paused {
+            return;
+        }
+        run.work = Work::Returning;
+        let name = request.arrival.flow.level.clone();
+        self.levels.get_mut(&name).expect("its level is there").returning.insert(id);
+        self.dispatch(&name, now, effects);
+    }
+
+    /// Whether it waits for a seat to go on.
+    pub fn is_returning(&self, id: u64) -> bool {
+        let state = self.requests.get(&id).map(|request| &request.state);
+        matches!(state, Some(State::Running(run)) if run.work == Work::Returning)
+    }
+
+    /// It has its seat again.
+    pub(crate) fn go_on(&mut self, name: &Arc<str>, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
+        let request = self.requests.get_mut(&id).expect("who returns is there");
+        let State::Running(run) = &mut request.state else { return };
+        run.work = Work::Going;
+        run.away += now.saturating_sub(run.since);
+        let level = self.levels.get_mut(name).expect("its level is there");
+        level.working += 1;
+        let seats = run.seats.max(1);
+        let tally = level.tally.of(&request.arrival.flow.schema);
+        tally.running_seats += seats - run.seats;
+        level.seats += seats - run.seats;
+        run.seats = seats;
+        level.note(self.seat, now);
+        effects.push(FlowEffect::Run { id });
+        let working = self.levels.values().map(|level| level.working).sum();
+        self.limiter.under_way(working);
+    }
+
+    /// It goes, from wherever it is between its seats.
+    pub(crate) fn return_no_more(&mut self, id: u64) {
+        let Some(request) = self.requests.get(&id) else { return };
+        if let Some(level) = self.levels.get_mut(&request.arrival.flow.level) {
+            level.returning.remove(&id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::limit::{Access, LimitBounds};
+    use crate::matching::Flow;
+    use crate::price::Price;
+    use crate::{Arrival, Details, FlowInput, Opening, Setup, flow_hash};
+
+    use super::*;
+
+    const LEVEL: &str = "global-default";
+
+    /// A machine in which one request of the level is worked on at a time.
+    fn one_seat() -> Dispatcher {
+        let bounds = LimitBounds { seats_min: 1, seats_max: 1, bytes_max: 64 << 20 };
+        Dispatcher::new(
+            Setup { bounds, cores: 1, watch_bytes: 1 << 20, start: Opening::Open },
+            Duration::ZERO,
+        )
+    }
+
+    fn arrive(machine: &mut Dispatcher, id: u64, now: Duration) -> Vec<FlowEffect> {
+        let flow = Flow {
+            schema: LEVEL.into(),
+            schema_uid: "".into(),
+            level: LEVEL.into(),
+            hash: flow_hash(LEVEL, "u"),
+            distinguisher: "u".into(),
+        };
+        let price = Price { bytes: 100, cpu: Duration::from_micros(100) };
+        let arrival = Arrival::new(id, flow, price, Access::Write, Details::default());
+        machine.step(FlowInput::Arrived(Box::new(arrival)), now)
+    }
+
+    fn run(id: u64) -> Vec<FlowEffect> {
+        vec![FlowEffect::Run { id }]
+    }
+
+    #[test]
+    fn who_waits_for_somebody_else_leaves_its_seat_to_others_and_comes_before_those_that_have_not_begun() {
+        let (mut machine, now) = (one_seat(), Duration::from_millis(1));
+        assert_eq!(arrive(&mut machine, 0, now), run(0));
+        assert_eq!(arrive(&mut machine, 1, now), []);
+        assert_eq!(arrive(&mut machine, 2, now), []);
+        assert_eq!(machine.step(FlowInput::Paused { id: 0 }, now), run(1));
+        assert_eq!(machine.step(FlowInput::Paused { id: 1 }, now), run(2));
+        assert_eq!(arrive(&mut machine, 3, now), []);
+        // Both answers came, the later one first.
+        assert_eq!(machine.step(FlowInput::Resumed { id: 1 }, now), []);
+        assert_eq!(machine.step(FlowInput::Resumed { id: 0 }, now), []);
+        let done = |id| FlowInput::Answered { id, cpu: Duration::ZERO };
+        assert_eq!(machine.step(done(2), now), run(0));
+        assert_eq!(machine.step(done(0), now), run(1));
+        assert_eq!(machine.step(done(1), now), run(3));
+        assert_eq!(machine.step(FlowInput::Left { id: 3 }, now), []);
+        let level = &machine.levels[LEVEL];
+        assert_eq!((level.working, level.waiting, level.returning.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn who_leaves_while_it_is_away_or_comes_back_leaves_nothing_behind() {
+        let (mut machine, now) = (one_seat(), Duration::from_millis(1));
+        for id in 0..3 {
+            arrive(&mut machine, id, now);
+            machine.step(FlowInput::Paused { id }, now);
+        }
+        arrive(&mut machine, 3, now);
+        machine.step(FlowInput::Resumed { id: 0 }, now);
+        assert_eq!(machine.levels[LEVEL].returning.len(), 1);
+        for id in 0..4 {
+            assert_eq!(machine.step(FlowInput::Left { id }, now), []);
+        }
+        let level = &machine.levels[LEVEL];
+        assert_eq!((level.working, level.running, level.seats, level.returning.len()), (0, 0, 0, 0));
+        assert!(machine.requests.is_empty());
+        assert_eq!(arrive(&mut machine, 9, now), run(9));
+    }
+
+    #[test]
+    fn how_long_somebody_else_took_says_nothing_of_this_server() {
+        let mut machine = one_seat();
+        let mut now = Duration::from_millis(1);
+        for id in 0..2_000 {
+            arrive(&mut machine, id, now);
+            machine.step(FlowInput::Paused { id }, now);
+            now += Duration::from_secs(if id < 1_000 { 0 } else { 10 });
+            machine.step(FlowInput::Resumed { id }, now);
+            now += Duration::from_millis(1);
+            machine.step(FlowInput::Answered { id, cpu: Duration::from_micros(100) }, now);
+            machine.step(FlowInput::Left { id }, now);
+        }
+        assert!(machine.limiter.stretch() < 1.1, "{}", machine.limiter.stretch());
+    }
+}

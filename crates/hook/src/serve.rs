@@ -1,0 +1,98 @@
+//! Requests on connections, one after the other.
+//!
+//! In: connections. Out: what is asked, noted; answers. Never: a body in chunks, which no API server sends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::answer::written;
+use crate::{AskedReview, Shared};
+
+/// What a flood is made of.
+static PIECE: [u8; 64 << 10] = [b' '; 64 << 10];
+
+type Io = BufReader<TlsStream<TcpStream>>;
+
+pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
+    while let Ok((tcp, _)) = listener.accept().await {
+        let (tls, shared) = (tls.clone(), shared.clone());
+        tokio::spawn(async move {
+            let Ok(stream) = tls.accept(tcp).await else { return };
+            let mut io = BufReader::new(stream);
+            // Until one of both has enough.
+            while answer(&mut io, &shared).await.is_some() {}
+        });
+    }
+}
+
+/// Answers one request; nothing when the connection is over.
+async fn answer(io: &mut Io, shared: &Shared) -> Option<()> {
+    let (path, length) = head(io).await?;
+    let mut body = vec![0; length];
+    io.read_exact(&mut body).await.ok()?;
+    let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+    let (who, name) = path.trim_start_matches('/').split_once('/')?;
+    let review: Value = serde_json::from_slice(&body).ok()?;
+    let answer = shared.answer(name)?;
+    shared.note(AskedReview { who: who.to_owned(), query: query.to_owned(), review: review.clone() });
+    if let Some(millis) = answer["delay_ms"].as_u64() {
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+    }
+    if answer["hang"] == true {
+        // Until the other side goes.
+        let _gone = io.read(&mut [0_u8]).await;
+        return None;
+    }
+    if answer["cut"] == true {
+        return None;
+    }
+    let (told, flood) = (answer["length"].as_u64(), answer["flood"].as_u64());
+    let (number, body) = written(answer, &review);
+    let bytes = flood.unwrap_or(body.len() as u64);
+    let length = told.unwrap_or(bytes);
+    let head = format!(
+        "HTTP/1.1 {number} As-Told\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    );
+    io.write_all(head.as_bytes()).await.ok()?;
+    match flood {
+        None => io.write_all(&body).await.ok()?,
+        Some(mut left) => {
+            while left > 0 {
+                let piece = left.min(PIECE.len() as u64);
+                io.write_all(&PIECE[..piece as usize]).await.ok()?;
+                left -= piece;
+            }
+        }
+    }
+    io.flush().await.ok()?;
+    // Of a connection on which something else was said than is so nothing can be read any more.
+    (length == bytes).then_some(())
+}
+
+/// The path of a request and the length of its body.
+async fn head(io: &mut Io) -> Option<(String, usize)> {
+    let (mut path, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if io.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            return Some((path, length));
+        }
+        if path.is_empty() {
+            path = line.split(' ').nth(1)?.to_owned();
+        } else if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok()?;
+        }
+    }
+}

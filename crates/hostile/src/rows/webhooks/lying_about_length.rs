@@ -1,0 +1,32 @@
+//! A webhook that says that its answer is longer than it is, and ends.
+
+use serde_json::json;
+
+use crate::hooked::Hooked;
+use crate::prelude::*;
+
+const NAME: &str = "webhooks-lying-about-length";
+
+pub(super) const ROW: Row = Row {
+    name: NAME,
+    who: Who::Admin,
+    size: Sizes { full: 200, ten: 10 },
+    prepare: Some(prepare),
+    act: Act::Scene(scene),
+    law: Law::says(&[500]).many(30),
+    ..Row::BASE
+};
+
+fn prepare(stage: Stage, _size: usize) -> Prepared {
+    Box::pin(async move {
+        Hooked::new(NAME).start(&stage, json!({ "allowed": true, "length": 1 << 20 })).await.map(drop)
+    })
+}
+
+fn scene(stage: Stage, size: usize) -> Scene {
+    Box::pin(async move {
+        let create =
+            |index: usize| Request::post(config_maps(NAME), JSON, config_map(&format!("c{index}"), ""));
+        stage.each(16, size, create).await
+    })
+}

@@ -1,0 +1,10 @@
+//! How many kubelets are known, and how much of what they refuse with is read.
+//!
+//! In: nothing. Out: constants. Never: a limit elsewhere.
+
+/// Kubelets whose connections are kept, by their addresses. With one more all are forgotten: what goes over
+/// their connections goes on.
+pub const KUBELETS_MAX: usize = 1_024;
+
+/// Bytes of a refusal that are told, as kube-apiserver has it.
+pub const REFUSAL_BYTES_MAX: usize = 50_000;

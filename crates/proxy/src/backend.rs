@@ -1,0 +1,222 @@
+//! The connections to one server: a request takes one of those that wait, or a new one.
+//!
+//! In: where the server is, a request. Out: its answer as it comes. Never: a second address once one may
+//! have seen the request.
+//!
+//! Owner of what waits: whoever has the lock, for a few lines.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use forebay_rt::{Clock, CutOnDrop, Duration, Instant, Tasks};
+use http::{Request, Response, StatusCode};
+use http_body_util::{Either, Empty};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::sync::Semaphore;
+
+use crate::carried::{Carried, ProxiedAnswer, Upgraded};
+use crate::dial::{self, Sender};
+use crate::error::{ProxyError, of_http};
+use crate::limits::{
+    ADDRESSES_TRIED_MAX, CONNECT_WAIT, CONNECT_WAIT_WITH_OTHERS, IDLE_MAX, IDLE_WAIT, PASSED_OVER,
+    PASSED_OVER_MAX, REQUESTS_MAX,
+};
+use crate::tls::{self, ClientIdentity, Trust};
+
+/// What a request carries: a client's body as it comes, or nothing.
+pub type RequestBody = Either<Incoming, Empty<Bytes>>;
+
+/// See the module's doc. Cheap to clone; all clones are the same connections.
+#[derive(Clone)]
+pub struct Upstream(Arc<Inner>);
+
+pub(crate) struct Inner {
+    tls: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    clock: Clock,
+    tasks: Tasks,
+    _cut: CutOnDrop,
+    turns: Arc<Semaphore>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    // Those that wait, the one that was used last at the end; <= IDLE_MAX.
+    idle: Vec<Idle>,
+    // When an address did not connect; <= PASSED_OVER_MAX.
+    failed: HashMap<Box<str>, Instant>,
+}
+
+struct Idle {
+    sender: Sender,
+    since: Instant,
+}
+
+impl Upstream {
+    /// - `name`: what its certificate is for.
+    ///
+    /// # Errors
+    /// What cannot be used.
+    pub fn new(
+        name: &str,
+        trust: &Trust,
+        own: Option<&ClientIdentity>,
+        clock: Clock,
+    ) -> Result<Upstream, String> {
+        let tls = tls::config(trust, own)?;
+        let name = ServerName::try_from(name.to_owned());
+        let name = name.map_err(|_| "tls: the server's name is no name of a host".to_owned())?;
+        let tasks = Tasks::new();
+        Ok(Upstream(Arc::new(Inner {
+            tls,
+            name,
+            clock,
+            _cut: tasks.cut_on_drop(),
+            tasks,
+            turns: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            state: Mutex::default(),
+        })))
+    }
+
+    /// Sends a request, and waits for the head of its answer for as long as whoever calls. Cancel-safe: the
+    /// connection is closed.
+    ///
+    /// - `first`: the address to connect to, and `others` if it does not connect.
+    /// - `request`: its URL is a path; it has no header of a connection but those of an upgrade.
+    ///
+    /// # Errors
+    /// [`ProxyError`].
+    pub async fn send(
+        &self,
+        first: &str,
+        others: impl FnOnce() -> Vec<Box<str>>,
+        request: Request<RequestBody>,
+    ) -> Result<ProxiedAnswer, ProxyError> {
+        let turn = self.0.turns.clone().try_acquire_owned().map_err(|_| ProxyError::Full)?;
+        let (mut sender, is_new) = match self.idle() {
+            Some(sender) => (sender, false),
+            None => (self.connect(first, others).await?, true),
+        };
+        let mut sent = sender.try_send_request(with_host(request, first)).await;
+        if let (Err(failed), false) = (&mut sent, is_new)
+            && let Some(request) = failed.take_message()
+        {
+            // The server had closed a connection that waited: nobody has seen the request.
+            sender = self.connect(first, Vec::new).await?;
+            sent = sender.try_send_request(request).await;
+        }
+        let answer = sent.map_err(|failed| ProxyError::Broken(of_http(failed.error())))?;
+        self.carried(answer, sender, turn).await
+    }
+
+    async fn carried(
+        &self,
+        mut answer: Response<Incoming>,
+        sender: Sender,
+        turn: tokio::sync::OwnedSemaphorePermit,
+    ) -> Result<ProxiedAnswer, ProxyError> {
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let upgraded = hyper::upgrade::on(&mut answer).await;
+            let io = upgraded.map_err(|why| ProxyError::Broken(of_http(&why)))?;
+            let (head, _) = answer.into_parts();
+            return Ok(ProxiedAnswer::Upgraded(head, Upgraded::new(TokioIo::new(io), turn, self.clone())));
+        }
+        let (head, body) = answer.into_parts();
+        Ok(ProxiedAnswer::Carried(head, Carried::new(body, sender, turn, self.clone())))
+    }
+
+    /// A new connection, to the first address that takes one.
+    async fn connect(
+        &self,
+        first: &str,
+        others: impl FnOnce() -> Vec<Box<str>>,
+    ) -> Result<Sender, ProxyError> {
+        if !self.is_passed_over(first) {
+            match self.dial(first, CONNECT_WAIT_WITH_OTHERS).await {
+                Ok(sender) => return Ok(sender),
+                Err(_) => self.failed(first),
+            }
+        }
+        // Where nothing carries packets for addresses of services, their endpoints may be in reach.
+        for address in others().into_iter().take(ADDRESSES_TRIED_MAX) {
+            if &*address == first || self.is_passed_over(&address) {
+                continue;
+            }
+            match self.dial(&address, CONNECT_WAIT_WITH_OTHERS).await {
+                Ok(sender) => return Ok(sender),
+                Err(_) => self.failed(&address),
+            }
+        }
+        self.dial(first, CONNECT_WAIT).await
+    }
+
+    async fn dial(&self, address: &str, wait: Duration) -> Result<Sender, ProxyError> {
+        let (sender, driver) = dial::open(&self.0.tls, &self.0.name, address, wait, &self.0.clock).await?;
+        self.0.tasks.spawn("connection to an aggregated server", async move {
+            // Its request was told what went wrong.
+            let _ = driver.with_upgrades().await;
+        });
+        Ok(sender)
+    }
+
+    /// One that waits, wherever it leads: it is the same server.
+    fn idle(&self) -> Option<Sender> {
+        let now = self.0.clock.now();
+        let mut state = self.state();
+        state.idle.retain(|idle| !idle.sender.is_closed() && now < idle.since + IDLE_WAIT);
+        let at = state.idle.iter().rposition(|idle| idle.sender.is_ready())?;
+        Some(state.idle.remove(at).sender)
+    }
+
+    /// A connection whose answer was read to its end waits for the next request.
+    pub(crate) fn keep(&self, sender: Sender) {
+        let since = self.0.clock.now();
+        let mut state = self.state();
+        if sender.is_closed() {
+            return;
+        }
+        if state.idle.len() >= IDLE_MAX {
+            state.idle.remove(0);
+        }
+        state.idle.push(Idle { sender, since });
+    }
+
+    /// Closes the connections that wait.
+    pub fn close_idle(&self) {
+        let idle = std::mem::take(&mut self.state().idle);
+        drop(idle);
+    }
+
+    fn is_passed_over(&self, address: &str) -> bool {
+        let now = self.0.clock.now();
+        self.state().failed.get(address).is_some_and(|at| now < *at + PASSED_OVER)
+    }
+
+    fn failed(&self, address: &str) {
+        let now = self.0.clock.now();
+        let mut state = self.state();
+        if state.failed.len() >= PASSED_OVER_MAX {
+            state.failed.clear();
+        }
+        state.failed.insert(address.into(), now);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names where it goes.
+fn with_host(mut request: Request<RequestBody>, address: &str) -> Request<RequestBody> {
+    // An address that was connected to, or is about to be, has no bytes that no header could have.
+    if let Ok(host) = http::HeaderValue::from_str(address) {
+        request.headers_mut().insert(http::header::HOST, host);
+    }
+    *request.version_mut() = http::Version::HTTP_11;
+    request
+}

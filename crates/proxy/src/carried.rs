@@ -1,0 +1,129 @@
+//! An answer on its way back: a body a piece at a time, or a connection of another protocol.
+//!
+//! In: what hyper reads, when it is asked for. Out: the same. Never: more than a buffer of it at once.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::response::Parts;
+use http_body::Body as _;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::backend::Upstream;
+use crate::dial::Sender;
+use crate::error::{ProxyError, of_http};
+
+/// What a server answered.
+pub enum ProxiedAnswer {
+    Carried(Parts, Carried),
+    /// From here on both sides speak the protocol that they agreed on.
+    Upgraded(Parts, Upgraded),
+}
+
+/// A body on its way. Dropped before its end, its connection is closed.
+pub struct Carried {
+    body: Incoming,
+    // Kept for the next request once the body has ended.
+    sender: Option<Sender>,
+    _turn: OwnedSemaphorePermit,
+    backend: Upstream,
+}
+
+/// A connection that was upgraded.
+pub struct Upgraded {
+    io: TokioIo<hyper::upgrade::Upgraded>,
+    _turn: OwnedSemaphorePermit,
+    // Its connection's task ends with it.
+    _backend: Upstream,
+}
+
+impl Carried {
+    pub(crate) fn new(
+        body: Incoming,
+        sender: Sender,
+        turn: OwnedSemaphorePermit,
+        backend: Upstream,
+    ) -> Carried {
+        Carried { body, sender: Some(sender), _turn: turn, backend }
+    }
+
+    /// The next piece; `None` at the end. Trailers are left out.
+    ///
+    /// # Errors
+    /// [`ProxyError::Broken`]: the body has broken off.
+    pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ProxyError>> {
+        loop {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                }
+                Some(Err(why)) => {
+                    self.sender = None;
+                    return Poll::Ready(Err(ProxyError::Broken(of_http(&why))));
+                }
+                None => {
+                    if let Some(sender) = self.sender.take() {
+                        self.backend.keep(sender);
+                    }
+                    return Poll::Ready(Ok(None));
+                }
+            }
+        }
+    }
+
+    /// All of it, if that is no more than `max` bytes. Cancel-safe: its connection is closed.
+    ///
+    /// # Errors
+    /// [`ProxyError::Broken`], also for a body that is longer.
+    pub async fn whole(mut self, max: usize) -> Result<Bytes, ProxyError> {
+        let mut whole = Vec::new();
+        while let Some(piece) = std::future::poll_fn(|cx| self.poll_data(cx)).await? {
+            if whole.len() + piece.len() > max {
+                return Err(ProxyError::Broken(format!("the answer is longer than {max} bytes")));
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.into())
+    }
+}
+
+impl Upgraded {
+    pub(crate) fn new(
+        io: TokioIo<hyper::upgrade::Upgraded>,
+        turn: OwnedSemaphorePermit,
+        backend: Upstream,
+    ) -> Upgraded {
+        Upgraded { io, _turn: turn, _backend: backend }
+    }
+}
+
+impl AsyncRead for Upgraded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Upgraded {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

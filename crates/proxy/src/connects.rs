@@ -1,0 +1,35 @@
+//! Ways to what runs behind an object, such as the containers of a pod.
+//!
+//! In: a request that was let in. Out: an answer on its way. Never: who asks.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use forebay_apimachinery::Status;
+use forebay_apimachinery::options::Query;
+use http::{HeaderMap, Method};
+
+use crate::backend::RequestBody;
+use crate::carried::ProxiedAnswer;
+
+/// A request for a part of an object that something else answers.
+#[derive(Clone, Copy)]
+pub struct ConnectRequest<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub subresource: &'a str,
+    pub method: &'a Method,
+    pub query: &'a Query,
+    pub headers: &'a HeaderMap,
+    pub is_websocket: bool,
+}
+
+/// Knows what runs behind pods.
+pub trait Connects: Send + Sync {
+    /// `None`: nothing does.
+    fn connect<'a>(
+        &'a self,
+        asked: ConnectRequest<'a>,
+        body: RequestBody,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<ProxiedAnswer>, Status>> + Send + 'a>>;
+}

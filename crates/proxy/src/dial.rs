@@ -1,0 +1,56 @@
+//! From an address to a connection that speaks HTTP/1.1 over TLS.
+//!
+//! In: where, as what, and for how long. Out: what sends requests and what runs the connection. Never: says
+//! anything on it.
+//!
+//! HTTP/1.1 has a connection for each request that is under way: a client that does not read its answer
+//! stops its own connection, and nobody else's.
+
+use std::sync::Arc;
+
+use forebay_rt::{Clock, Duration};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::backend::RequestBody;
+use crate::error::{ProxyError, of_connect, of_handshake, of_http};
+use crate::limits::{BUFFER_BYTES_MAX, HEADERS_MAX};
+
+pub type Sender = SendRequest<RequestBody>;
+pub type Driver = Connection<TokioIo<TlsStream<TcpStream>>, RequestBody>;
+
+/// Opens a connection. Cancel-safe.
+///
+/// - `address`: host and port.
+/// - `name`: what the server's certificate is for.
+///
+/// # Errors
+/// [`ProxyError::Unreached`].
+pub async fn open(
+    tls: &Arc<ClientConfig>,
+    name: &ServerName<'static>,
+    address: &str,
+    wait: Duration,
+    clock: &Clock,
+) -> Result<(Sender, Driver), ProxyError> {
+    let opened = async {
+        let tcp = TcpStream::connect(address).await.map_err(|why| of_connect(address, &why))?;
+        // It fails where the connection is gone already, which the handshake finds out.
+        let _ = tcp.set_nodelay(true);
+        let stream = TlsConnector::from(tls.clone()).connect(name.clone(), tcp).await;
+        let stream = stream.map_err(|why| of_handshake(&why))?;
+        let mut builder = Builder::new();
+        builder.max_buf_size(BUFFER_BYTES_MAX).max_headers(HEADERS_MAX);
+        builder.handshake(TokioIo::new(stream)).await.map_err(|why| of_http(&why))
+    };
+    tokio::select! {
+        biased;
+        opened = opened => opened.map_err(ProxyError::Unreached),
+        () = clock.sleep(wait) => Err(ProxyError::Unreached(format!("dial tcp {address}: i/o timeout"))),
+    }
+}

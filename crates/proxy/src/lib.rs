@@ -1,0 +1,30 @@
+//! Carries requests to other API servers, in the name of who asks.
+//!
+//! In: a request whose sender is known and may send it, and where it goes. Out: the answer as it comes, a
+//! piece at a time, or a connection that speaks another protocol from then on. What a client says of who it
+//! is never leaves here. Never: decides whether somebody may, keeps a body, sends again what may have been
+//! done.
+
+mod backend;
+mod body;
+mod carried;
+mod connects;
+mod dial;
+mod error;
+mod front;
+mod headers;
+mod identity;
+pub mod limits;
+mod route;
+mod tls;
+
+pub use backend::{RequestBody, Upstream};
+pub use body::{Lasts, ProxiedBody};
+pub use carried::{Carried, ProxiedAnswer, Upgraded};
+pub use connects::{ConnectRequest, Connects};
+pub use error::ProxyError;
+pub use front::RemoteHeaders;
+pub use headers::{asks_for_upgrade, without_hops};
+pub use identity::Spoken;
+pub use route::{Forwarded, Locator, ProxyRoute, Routes, ServiceReference, forward};
+pub use tls::{ClientIdentity, Trust};

@@ -1,0 +1,47 @@
+//! Every limit of this crate, and what happens there.
+//!
+//! In: nothing. Out: constants. Never: a limit elsewhere.
+
+use forebay_rt::Duration;
+
+/// Requests that one route carries at once, watches and upgraded connections among them. One more is told to
+/// come again.
+pub const REQUESTS_MAX: usize = 2_048;
+
+/// Routes that are followed, in the order of their groups and versions. Those beyond are not there.
+pub const ROUTES_MAX: usize = 512;
+
+/// What is read from a server before somebody takes it, and so the longest head of an answer. More is an
+/// error of the answer.
+pub const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// Headers of an answer. More is an error of the answer.
+pub const HEADERS_MAX: usize = 128;
+
+/// What a request takes here: what is read ahead, what is being written, TLS and a task.
+pub const REQUEST_BYTES: usize = BUFFER_BYTES_MAX + (48 << 10);
+
+/// The same of one that waits most of the time: its buffers are small then.
+pub const WATCH_BYTES: usize = 48 << 10;
+
+/// Connections without a request that are kept for the next one, of one route. One more is closed.
+pub const IDLE_MAX: usize = 16;
+
+/// How long one is kept so: less than the servers that are known keep theirs.
+pub const IDLE_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a connection may take, its TLS handshake included. Then the next address is tried, or there is
+/// no answer.
+pub const CONNECT_WAIT: Duration = Duration::from_secs(30);
+
+/// The same where there are other addresses.
+pub const CONNECT_WAIT_WITH_OTHERS: Duration = Duration::from_secs(1);
+
+/// How long an address that did not connect is passed over where there are others.
+pub const PASSED_OVER: Duration = Duration::from_secs(30);
+
+/// Addresses that are remembered not to have connected. With one more all are forgotten.
+pub const PASSED_OVER_MAX: usize = 64;
+
+/// Addresses of one service that are tried for one request.
+pub const ADDRESSES_TRIED_MAX: usize = 8;

@@ -1,0 +1,135 @@
+//! Who is believed to be a server, and who this one is to it.
+//!
+//! In: authorities, a certificate with its key. Out: what a handshake goes by. Never: reads a file of its
+//! own, but the system's authorities where nobody else vouches.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Who vouches for a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Authorities in PEM.
+    Bundle(Vec<u8>),
+    /// Whom the system believes.
+    System,
+    /// Nobody needs to.
+    Anybody,
+}
+
+/// Who this server is to others: a certificate, its chain, its key.
+pub struct ClientIdentity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// Without the key.
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIdentity").finish_non_exhaustive()
+    }
+}
+
+impl ClientIdentity {
+    /// - `cert`, `key`: PEM.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn from_pem(cert: &str, key: &str) -> Result<ClientIdentity, String> {
+        let chain = CertificateDer::pem_slice_iter(cert.as_bytes()).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(|why| format!("not a certificate in PEM: {why}"))?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+        let key = key.map_err(|why| format!("not a private key in PEM: {why}"))?;
+        Ok(ClientIdentity { chain, key })
+    }
+}
+
+/// # Errors
+/// What cannot be used, in upstream's words where it has some.
+pub fn config(trust: &Trust, own: Option<&ClientIdentity>) -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone());
+    let builder = builder.with_safe_default_protocol_versions().map_err(|why| why.to_string())?;
+    let builder = match trust {
+        Trust::Bundle(pem) => builder.with_root_certificates(roots(pem)?),
+        Trust::System => builder.with_root_certificates(system()),
+        Trust::Anybody => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+        }
+    };
+    let mut config = match own {
+        Some(own) => builder
+            .with_client_auth_cert(own.chain.clone(), own.key.clone_key())
+            .map_err(|why| format!("tls: {why}"))?,
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(pem).flatten());
+    match roots.is_empty() {
+        true => Err("unable to load root certificates: unable to parse bytes as PEM block".to_owned()),
+        false => Ok(roots),
+    }
+}
+
+/// Read once: they are as many as a hundred, in files.
+fn system() -> Arc<RootCertStore> {
+    static SYSTEM: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let read = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    };
+    SYSTEM.get_or_init(read).clone()
+}
+
+/// Takes whatever certificate a server has the key of: `insecureSkipTLSVerify`.
+#[derive(Debug)]
+struct Anybody {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

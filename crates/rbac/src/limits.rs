@@ -1,0 +1,28 @@
+//! How much is looked at, and how much is told.
+
+/// Looks at a rule of somebody's for one that a role would give: at 50 ns each a fifth of a second. A rule of
+/// some kilobytes may stand for thousands of millions of single rights; one that takes more looks than this
+/// is refused as if it were not covered.
+pub const COVER_STEPS_MAX: usize = 4 << 20;
+
+/// Single rights that are missing, and are told of; the rest is said to be more.
+pub const UNCOVERED_MAX: usize = 4_096;
+
+/// Bytes of the words for them: upstream's for a whole `cluster-admin` take some hundred, for `admin` 10 KB.
+pub const UNCOVERED_BYTES_MAX: usize = 64 << 10;
+
+/// Roles that bindings lead to and that are not there, told of in a refusal.
+pub const ABSENT_MAX: usize = 32;
+
+/// Bytes of the words for them.
+pub const ABSENT_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of rules that are told to whoever asks what they may; who has more is told that there is more.
+pub const TOLD_BYTES_MAX: usize = 4 << 20;
+
+/// Subjects of a binding among which the first that applies is looked for, so that it is named as upstream
+/// names it; in a longer binding it is the one that was found.
+pub const SUBJECTS_LOOKED_AT_MAX: usize = 16;
+
+/// Texts of a rule that are looked through one by one; where there are more they are searched in order.
+pub const TEXTS_LOOKED_THROUGH_MAX: usize = 12;

@@ -1,0 +1,397 @@
+//! Webhooks on the embedded engine in memory, without a network: who carries a call is the test's.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use forebay_api::{Answer, Body};
+use forebay_apimachinery::json::weight;
+use forebay_apimachinery::lease::Ledger;
+use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions};
+use forebay_apimachinery::{Lease, Status};
+use forebay_catalog::{AuditAnnotations, RequestContext, Target, Turn};
+use forebay_embedded::{Engine, Options};
+use forebay_registry::{Config, Registry};
+use forebay_rt::{Clock, Duration, Random, Tasks};
+use forebay_webhooks::{Answered, Calling, Calls, NoAnswer};
+use serde_json::{Value, json};
+
+/// What a webhook answers to a review.
+type Answers = dyn Fn(&Calling, &Value) -> Result<Value, NoAnswer> + Send + Sync;
+
+/// Carries calls to a function.
+struct Carried {
+    answers: Box<Answers>,
+    // Where each call went, and the bytes of its review.
+    calls: Mutex<Vec<(Option<Box<str>>, usize)>>,
+}
+
+impl Calls for Carried {
+    fn call(
+        &self,
+        calling: Calling,
+    ) -> Pin<Box<dyn Future<Output = Result<Answered, NoAnswer>> + Send + '_>> {
+        let review = calling.parts.concat();
+        self.calls.lock().expect("calls").push((calling.address.clone(), review.len()));
+        let review: Value = serde_json::from_slice(&review).expect("a review");
+        let answered = (self.answers)(&calling, &review).map(|mut response| {
+            response["uid"] = review["request"]["uid"].clone();
+            let body =
+                json!({ "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response });
+            Answered { code: 200, is_text: false, body: Bytes::from(body.to_string()) }
+        });
+        Box::pin(std::future::ready(answered))
+    }
+}
+
+struct World {
+    registry: Registry,
+    carried: Arc<Carried>,
+    tasks: Tasks,
+}
+
+impl World {
+    async fn new(
+        answers: impl Fn(&Calling, &Value) -> Result<Value, NoAnswer> + Send + Sync + 'static,
+    ) -> World {
+        let (clock, _hand) = Clock::manual(1_700_000_000_000);
+        let engine =
+            Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
+        let carried = Arc::new(Carried { answers: Box::new(answers), calls: Mutex::default() });
+        let config = Config { webhooks: carried.clone(), ..Config::default() };
+        let tasks = Tasks::new();
+        let registry = Registry::new(config, engine, clock, Random::seeded(7), tasks.clone());
+        registry.start().await.expect("starts");
+        World { registry, carried, tasks }
+    }
+
+    fn target(&self, path: &str) -> Target {
+        let mut parts = path.split('/');
+        let mut next = || parts.next().filter(|part| !part.is_empty()).map(String::from);
+        let gv = next().expect("group@version");
+        let (group, version) = gv.split_once('@').expect("group@version");
+        let resource = next().expect("a resource");
+        let served = self.registry.catalog().resource(group, version, &resource).expect("served").clone();
+        let namespace = if served.namespaced { next() } else { None };
+        Target { name: next(), ..Target::of_server(served, namespace, None) }
+    }
+
+    async fn create(&self, path: &str, body: Value) -> Result<Value, Status> {
+        self.create_as(&self.target(path), body).await
+    }
+
+    async fn create_as(&self, target: &Target, body: Value) -> Result<Value, Status> {
+        let body = Body::Json(body.to_string().into());
+        self.registry.create(target, &body, &CreateOptions::default()).await.map(object)
+    }
+
+    /// A configuration of webhooks, each with what it has beside what all have.
+    async fn configure(&self, sort: &str, hooks: impl IntoIterator<Item = Value>) {
+        let hooks: Vec<Value> = hooks.into_iter().map(hook).collect();
+        let path = format!("admissionregistration.k8s.io@v1/{}webhookconfigurations", sort.to_lowercase());
+        let kind = format!("{sort}WebhookConfiguration");
+        let body = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": { "name": sort.to_lowercase() }, "webhooks": hooks,
+        });
+        self.create(&path, body).await.expect("a configuration");
+    }
+
+    fn calls(&self) -> Vec<(Option<Box<str>>, usize)> {
+        std::mem::take(&mut *self.carried.calls.lock().expect("calls"))
+    }
+
+    async fn end(self) {
+        assert!(self.tasks.stop(Duration::from_secs(60)).await, "tasks end");
+    }
+}
+
+fn hook(own: Value) -> Value {
+    let mut hook = json!({
+        "name": "w.example.com", "clientConfig": { "url": "https://127.0.0.1:1/w" },
+        "admissionReviewVersions": ["v1"], "sideEffects": "None",
+        "rules": [{ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"],
+            "resources": ["configmaps", "events"] }],
+    });
+    for (name, value) in own.as_object().into_iter().flatten() {
+        hook[name] = value.clone();
+    }
+    hook
+}
+
+fn object(answer: Answer) -> Value {
+    serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
+}
+
+fn config_map(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "k": "v" } })
+}
+
+fn allowed() -> Result<Value, NoAnswer> {
+    Ok(json!({ "allowed": true }))
+}
+
+const CONFIG_MAPS: &str = "@v1/configmaps/default";
+
+/// Has as much as is wanted.
+struct Plenty;
+
+impl Ledger for Plenty {
+    fn try_take(&mut self, _: usize) -> bool {
+        true
+    }
+}
+
+const THINGS: &str = "example.com@v1/things/default";
+
+/// A definition of objects with a long list, which has one owner as a whole.
+fn definition() -> Value {
+    let items = json!({ "type": "array", "items": { "type": "string" } });
+    let spec = json!({ "type": "object", "properties": { "items": items, "note": { "type": "string" } } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "things.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": { "plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+        },
+    })
+}
+
+/// An object of 3 MiB, most of it in many short values.
+fn large(note: &str) -> Value {
+    let items: Vec<String> = (0..230_000).map(|at| format!("item-{at:06}")).collect();
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Thing", "metadata": { "name": "large" },
+        "spec": { "items": items, "note": note },
+    })
+}
+
+/// The most that an update of the large object holds, and what its reviews have in bytes.
+async fn peak(world: &World, note: &str) -> (usize, usize) {
+    let lease = Lease::new(Plenty, 0);
+    let target = Target { lease, ..world.target(&format!("{THINGS}/large")) };
+    let found = world.registry.get(&target, "").await.expect("there");
+    let mut object = large(note);
+    object["metadata"]["resourceVersion"] = found.revision().to_string().into();
+    let body = Body::Json(object.to_string().into());
+    world.calls();
+    world.registry.update(&target, &body, &UpdateOptions::default()).await.expect("updated");
+    (target.lease.peak(), world.calls().iter().map(|(_, bytes)| bytes).sum())
+}
+
+#[tokio::test]
+async fn a_review_of_three_mib_is_made_of_bytes_and_charged() {
+    let world = World::new(|_, review| {
+        let request = &review["request"];
+        assert_eq!(request["object"]["spec"]["note"], "asked");
+        assert_eq!(request["oldObject"]["spec"]["note"], "alone");
+        assert_eq!(request["oldObject"]["spec"]["items"], request["object"]["spec"]["items"]);
+        allowed()
+    })
+    .await;
+    world.create("apiextensions.k8s.io@v1/customresourcedefinitions", definition()).await.expect("served");
+    world.create(THINGS, large("first")).await.expect("created");
+    let (alone, _) = peak(&world, "alone").await;
+    let rules = json!([{ "apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["UPDATE"],
+        "resources": ["things"] }]);
+    let hooks = (0..3).map(|at| json!({ "name": format!("w{at}.example.com"), "rules": rules }));
+    world.configure("Validating", hooks).await;
+    let (asked, reviews) = peak(&world, "asked").await;
+    let (tree, text) = (weight::of(&large("asked")), large("asked").to_string().len());
+    assert!(text > 3 << 20 && tree > 3 * text, "{tree} of {text}");
+    assert!(reviews > 6 * text, "both objects, three times: {reviews}");
+    // The texts of both, which all who are asked share, and no tree of either: it never holds more than while
+    // it is judged.
+    let more = asked.saturating_sub(alone);
+    assert!(more < tree, "{more}: a text takes {text}, a tree {tree}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_webhook_that_says_too_much_is_passed_over_where_its_failure_policy_has_it_so() {
+    /// Has no more than so many bytes.
+    struct Purse(usize);
+
+    impl Ledger for Purse {
+        fn try_take(&mut self, bytes: usize) -> bool {
+            let left = self.0.checked_sub(bytes);
+            self.0 = left.unwrap_or(self.0);
+            left.is_some()
+        }
+    }
+
+    let world = World::new(|_, _| {
+        let warnings: Vec<String> = (0..100_000).map(|at| at.to_string()).collect();
+        Ok(json!({ "allowed": false, "warnings": warnings }))
+    })
+    .await;
+    let create = async |name: &str, bytes| {
+        let lease = Lease::new(Purse(bytes), 0);
+        let target = Target { lease: lease.clone(), ..world.target(CONFIG_MAPS) };
+        (world.create_as(&target, config_map(name)).await, lease.exhausted())
+    };
+    world.configure("Validating", [json!({ "failurePolicy": "Ignore" })]).await;
+    let (refused, _) = create("a", 1 << 30).await;
+    let refused = refused.expect_err("there is room for its answer");
+    assert!(refused.message.contains("denied the request"), "{}", refused.message);
+    let (created, exhausted) = create("b", 1 << 20).await;
+    assert_eq!(created.expect("passed over")["metadata"]["name"], "b");
+    assert_eq!(exhausted, None);
+    world.configure("Mutating", [json!({ "failurePolicy": "Fail" })]).await;
+    let (refused, _) = create("c", 1 << 20).await;
+    let refused = refused.expect_err("it counts");
+    assert!(refused.message.contains("failed calling webhook"), "{}", refused.message);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_service_is_asked_at_its_address_and_where_that_is_out_of_reach_at_its_endpoints() {
+    let world = World::new(|calling, _| match calling.address.as_deref() {
+        Some("10.0.0.9:8443") => allowed(),
+        Some(address) => Err(NoAnswer::Unreached(format!("{address} is out of reach"))),
+        None => Err(NoAnswer::Failed("no address".into())),
+    })
+    .await;
+    let service = |name: &str, spec: Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": name }, "spec": spec });
+    let ports =
+        json!([{ "name": "https", "port": 443, "targetPort": 8443 }, { "name": "other", "port": 80 }]);
+    let made =
+        world.create("@v1/services/default", service("s", json!({ "ports": ports }))).await.expect("made");
+    let address = made["spec"]["clusterIP"].as_str().expect("an address").to_owned();
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": { "name": "s-1", "labels": { "kubernetes.io/service-name": "s" } },
+        "ports": [{ "name": "other", "port": 80 }, { "name": "https", "port": 8443 }],
+        "endpoints": [
+            { "addresses": ["10.0.0.7"], "conditions": { "ready": false } },
+            { "addresses": ["10.0.0.8"] },
+            { "addresses": ["10.0.0.9"], "conditions": { "ready": true } },
+        ],
+    });
+    world.create("discovery.k8s.io@v1/endpointslices/default", slice).await.expect("a slice");
+    let client = json!({ "service": { "namespace": "default", "name": "s", "path": "/w" } });
+    world.configure("Validating", [json!({ "clientConfig": client })]).await;
+    world.create(CONFIG_MAPS, config_map("a")).await.expect("allowed");
+    let asked: Vec<String> = world.calls().into_iter().filter_map(|(at, _)| at.map(String::from)).collect();
+    assert_eq!(asked, [format!("{address}:443"), "10.0.0.8:8443".into(), "10.0.0.9:8443".into()]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_service_that_cannot_be_routed_to_says_why() {
+    let world = World::new(|calling, _| Err(NoAnswer::Failed(format!("{:?}", calling.address)))).await;
+    let service = |name: &str, spec: Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": name }, "spec": spec });
+    let port = json!([{ "port": 8443 }]);
+    for (name, spec) in [
+        ("headless", json!({ "clusterIP": "None", "ports": [{ "port": 443 }] })),
+        ("elsewhere", json!({ "type": "ExternalName", "externalName": "example.com" })),
+        ("other-port", json!({ "ports": port })),
+    ] {
+        world.create("@v1/services/default", service(name, spec)).await.expect("made");
+    }
+    for (name, why) in [
+        ("none", "service \"none\" not found"),
+        ("headless", "cannot route to service with ClusterIP \"None\""),
+        ("elsewhere", "Some(\"example.com:443\")"),
+        ("other-port", "no service port 443 found for service \"other-port\""),
+    ] {
+        let client = json!({ "service": { "namespace": "default", "name": name } });
+        world.configure("Mutating", [json!({ "clientConfig": client })]).await;
+        let refused = world.create(CONFIG_MAPS, config_map("a")).await.expect_err("out of reach");
+        assert!(refused.message.contains(why), "{name}: {}", refused.message);
+        let taken_back = "admissionregistration.k8s.io@v1/mutatingwebhookconfigurations/mutating";
+        let target = world.target(taken_back);
+        world.registry.delete(&target, &DeleteOptions::default()).await.expect("taken back");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_audit_log_is_told_what_webhooks_and_policies_say() {
+    let world = World::new(|calling, _| match calling.url.contains("/fails") {
+        true => Err(NoAnswer::Failed("EOF".into())),
+        false => Ok(json!({ "allowed": true, "auditAnnotations": { "seen": "yes" } })),
+    })
+    .await;
+    let fails = json!({ "url": "https://127.0.0.1:1/fails" });
+    let failing = json!({ "name": "f.example.com", "failurePolicy": "Ignore", "clientConfig": fails });
+    world.configure("Mutating", [failing.clone(), json!({ "name": "m.example.com" })]).await;
+    world.configure("Validating", [failing]).await;
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": { "name": "p.example.com" },
+        "spec": {
+            "matchConstraints": { "resourceRules": [{ "apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["*"], "resources": ["configmaps"] }] },
+            "validations": [{ "expression": "true" }, { "expression": "false", "message": "never" }],
+            "auditAnnotations": [{ "key": "named", "valueExpression": "'called ' + object.metadata.name" }],
+        },
+    });
+    let at = "admissionregistration.k8s.io@v1/validatingadmissionpolicies";
+    world.create(at, policy).await.expect("a policy");
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": { "name": "b" },
+        "spec": { "policyName": "p.example.com", "validationActions": ["Audit"] },
+    });
+    let at = "admissionregistration.k8s.io@v1/validatingadmissionpolicybindings";
+    world.create(at, binding).await.expect("a binding");
+    let audit = Arc::new(AuditAnnotations::default());
+    let context = RequestContext { audit: Some(audit.clone()), ..RequestContext::default() };
+    let target = Target { context, ..world.target(CONFIG_MAPS) };
+    world.create_as(&target, config_map("a")).await.expect("created");
+    let told: Vec<String> = audit.take().into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let mutated = |name: &str| {
+        format!(r#"{{"configuration":"mutating","mutated":false,"webhook":"{name}.example.com"}}"#)
+    };
+    let failure = r#"[{"binding":"b","expressionIndex":1,"message":"never","policy":"p.example.com","validationActions":["Audit"]}]"#;
+    assert_eq!(
+        told,
+        [
+            "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0 = f.example.com".to_owned(),
+            "failed-open.validating.webhook.admission.k8s.io/round_0_index_0 = f.example.com".to_owned(),
+            "m.example.com/seen = yes".to_owned(),
+            format!("mutation.webhook.admission.k8s.io/round_0_index_0 = {}", mutated("f")),
+            format!("mutation.webhook.admission.k8s.io/round_0_index_1 = {}", mutated("m")),
+            "p.example.com/named = called a".to_owned(),
+            format!("validation.policy.admission.k8s.io/validation_failure = {failure}"),
+        ]
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked() {
+    #[derive(Default)]
+    struct Turns(Mutex<Vec<&'static str>>);
+
+    impl Turn for Turns {
+        fn pause(&self) {
+            self.0.lock().expect("turns").push("pause");
+        }
+
+        fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            self.0.lock().expect("turns").push("resume");
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    let world = World::new(|_, _| allowed()).await;
+    let turns = Arc::new(Turns::default());
+    let context = RequestContext { turn: Some(turns.clone()), ..RequestContext::default() };
+    let target = Target { context, ..world.target(CONFIG_MAPS) };
+    let took = || std::mem::take(&mut *turns.0.lock().expect("turns"));
+    world.create_as(&target, config_map("a")).await.expect("created");
+    assert!(took().is_empty(), "nobody is asked");
+    world.configure("Mutating", [json!({}), json!({ "name": "x.example.com" })]).await;
+    let two = (0..2).map(|at| json!({ "name": format!("v{at}.example.com") }));
+    world.configure("Validating", two).await;
+    world.create_as(&target, config_map("b")).await.expect("created");
+    // Those that change it are asked one after the other, those that only judge at once.
+    assert_eq!(took(), ["pause", "resume"].repeat(3));
+    world.end().await;
+}
