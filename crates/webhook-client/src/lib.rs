@@ -9,7 +9,7 @@ mod client;
 mod credentials;
 pub mod limits;
 mod routes;
-mod words;
+pub mod words;
 
 pub use client::WebhookClient;
 pub use credentials::{Credential, CredentialsOfPlugins, HostCredentials};
