@@ -18,7 +18,7 @@ pub mod tokens;
 
 pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
 pub use asker::Asker;
-pub use authenticators::{Authenticators, Unauthorized};
+pub use authenticators::{Authenticators, BootstrapTokens, Unauthorized};
 pub use authorizers::Authorizers;
 pub use certificates::{Credentials, FrontProxies, Peer};
-pub use impersonation::Wanted;
+pub use impersonation::{Asking, Impersonated, Impersonation, Wanted, Ways};

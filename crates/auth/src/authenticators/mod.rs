@@ -7,13 +7,14 @@
 //! Source: apiserver v1.36.3 `authentication/request/union/union.go`.
 
 mod accounts;
+mod bootstrap;
 mod shown;
 mod token_file;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use forebay_api::{Authenticated, Authentication, Authenticator, Presented};
+use forebay_api::{Authenticated, Authentication, Authenticator, Eventual, Presented};
 use forebay_rt::Clock;
 use rustls::pki_types::CertificateDer;
 
@@ -21,6 +22,7 @@ use crate::asker::Asker;
 use crate::certificates::{Credentials, Peer};
 use crate::tokens::{Grounds, ServiceAccountTokens};
 use accounts::Accounts;
+pub use bootstrap::BootstrapTokens;
 use shown::ShownCertificate;
 use token_file::TokenFile;
 
@@ -31,6 +33,15 @@ pub struct Authenticators {
     clock: Clock,
     // Whom a token is for that does not say it, and who asks for nobody in particular.
     api_audiences: Vec<String>,
+}
+
+/// A member that others hold as well.
+struct Shared(Arc<dyn Authenticator>);
+
+impl Authenticator for Shared {
+    fn authenticate<'a>(&'a self, presented: &'a Presented<'a>) -> Eventual<'a, Authentication> {
+        self.0.authenticate(presented)
+    }
 }
 
 /// There were credentials, and none of them is good.
@@ -53,6 +64,18 @@ impl Authenticators {
             Box::new(Accounts { tokens: accounts, grounds, clock: clock.clone() }),
         ];
         Authenticators { chain, credentials, clock, api_audiences }
+    }
+
+    /// The chain with another member behind it: of tokens the local ones come first, because those that
+    /// others are asked about cost more.
+    pub fn then(mut self, last: Arc<dyn Authenticator>) -> Authenticators {
+        self.chain.push(Box::new(Shared(last)));
+        self
+    }
+
+    /// Whom tokens are for that do not say it.
+    pub fn api_audiences(&self) -> &[String] {
+        &self.api_audiences
     }
 
     /// A client that showed `chain`.
@@ -114,7 +137,6 @@ fn unknown(has_token: bool, mut refusals: Vec<Cow<'static, str>>) -> Unauthorize
 
 #[cfg(test)]
 mod tests {
-    use forebay_api::Eventual;
     use forebay_apimachinery::Caller;
 
     use super::*;
