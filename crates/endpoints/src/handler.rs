@@ -12,8 +12,9 @@ use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_auth::tokens::ServiceAccountTokens;
-use forebay_auth::{Access, Asker, Authenticators, Peer};
+use forebay_auth::{Access, Asker, Authenticators, Impersonation, Peer};
 use forebay_catalog::{RequestContext, Target, Turn};
+use forebay_documents::metrics::AuthenticationMetrics;
 use forebay_flow::Configuration;
 use forebay_object::Object;
 use forebay_reads::Weight;
@@ -55,6 +56,8 @@ pub struct Handler {
     pub random: Random,
     pub accounts: Arc<ServiceAccountTokens>,
     pub authenticator: Authenticators,
+    pub impersonation: Impersonation,
+    pub authentication_metrics: Arc<AuthenticationMetrics>,
     pub access: Arc<Access>,
     pub inflight: Inflight,
     pub flow_control: Option<FlowControl>,

@@ -62,6 +62,7 @@ mod yaml_list;
 mod zipped;
 
 pub use aggregation::Aggregation;
+pub use authn::{BootstrapTokenUse, FurtherAuthentication};
 pub use forebay_transport::TlsError;
 pub use identity::Identity;
 pub use in_process::InProcess;

@@ -10,8 +10,9 @@ use std::time::Duration;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
-use forebay_auth::{Asker, Peer};
+use forebay_auth::{Asker, Asking, Peer};
 use forebay_catalog::Served;
+use forebay_documents::metrics::Attempt;
 use forebay_proxy::ProxyRoute;
 use forebay_room::Held;
 use forebay_rt::Random;
@@ -157,19 +158,14 @@ impl Handler {
         (known, connection): (&OnConnection, &Connection),
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
-        head.asker = match self.said_by_proxy(&known.peer, &mut head.headers)? {
-            Some(asker) => asker,
-            None => {
-                let token = authn::bearer_token(&head.headers);
-                let known = self.authenticator.authenticate(&known.peer, token).await;
-                known.map_err(|_unauthorized| Failure::unauthorized())?
-            }
-        };
+        head.asker = self.who_asks(&known.peer, head).await?;
         if matches!(head.asker, Asker::Known(_)) {
             connection.authenticated();
         }
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
-            head.asker = wanted.checked(&self.access, &head.asker).await?;
+            let (verb, about) = (&head.info.verb, head.info.about());
+            let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
+            head.asker = self.impersonation.become_wanted(&wanted, asking).await?.asker;
         }
         let caller = head.asker.caller();
         head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
@@ -189,6 +185,30 @@ impl Handler {
             (false, false) => {}
         }
         Ok(room)
+    }
+
+    /// Who asks, by what the connection and the request show of it; counted.
+    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> Result<Asker, Failure> {
+        let began = self.clock.now();
+        let asker = match self.said_by_proxy(peer, &mut head.headers) {
+            Ok(Some(asker)) => Ok(asker),
+            Ok(None) => {
+                let token = authn::bearer_token(&head.headers);
+                let known = self.authenticator.authenticate(peer, token).await;
+                known.map_err(|_unauthorized| Failure::unauthorized())
+            }
+            Err(failure) => Err(failure),
+        };
+        let (attempt, asker) = match asker {
+            Err(failure) => (Attempt::Error, Err(failure)),
+            Ok(Asker::Anonymous) if !self.access.lets_anonymous_ask(&head.info.path) => {
+                (Attempt::Failure, Err(Failure::unauthorized()))
+            }
+            Ok(asker) => (Attempt::Success, Ok(asker)),
+        };
+        let user = asker.as_ref().ok().map(Asker::name);
+        self.authentication_metrics.attempted(attempt, user, self.clock.now() - began);
+        asker
     }
 
     /// Whom a proxy in front of this server says that it is from; nobody on connections that are not such a

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use forebay_api::{Api, Caches};
-use forebay_auth::{Access, Authenticators};
+use forebay_auth::{Access, Authenticators, BootstrapTokens, Impersonation};
 use forebay_documents::health::{Check, Checks, Endpoints};
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
 use crate::arrivals::Arrivals;
+use crate::authn::{BootstrapTokenUse, FurtherAuthentication};
 use crate::config::{self, ApiServerConfig};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
@@ -30,7 +31,7 @@ use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
 use crate::limits;
 use crate::memory::{Level, Memory};
-use crate::metrics::Metrics;
+use crate::metrics::{CountedElsewhere, Metrics};
 use crate::neighbourhood::{Neighbourhood, Neighbours};
 use crate::rooms::Rooms;
 use crate::shared_lists::SharedLists;
@@ -63,6 +64,7 @@ pub struct Backing {
     /// What is counted of calls of webhooks.
     pub webhooks: Arc<WebhookMetrics>,
     pub aggregation: Aggregation,
+    pub authentication: FurtherAuthentication,
 }
 
 impl Backing {
@@ -73,7 +75,26 @@ impl Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
         let (neighbours, webhooks) = (None, Arc::default());
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
-        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation }
+        let authentication = FurtherAuthentication::default();
+        Backing {
+            api,
+            caches,
+            clock,
+            random,
+            flow_control,
+            neighbours,
+            webhooks,
+            aggregation,
+            authentication,
+        }
+    }
+}
+
+impl Backing {
+    /// What metrics tell of it.
+    pub(crate) fn counted(&self) -> CountedElsewhere {
+        let (webhooks, authentication) = (self.webhooks.clone(), self.authentication.metrics.clone());
+        CountedElsewhere { webhooks, authentication }
     }
 }
 
@@ -121,7 +142,7 @@ impl Bound {
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
         let metrics =
-            Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), backing.webhooks.clone()));
+            Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), backing.counted()));
         let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
         let checks = all_checks(checks, &caches, &drain);
         let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());
@@ -178,21 +199,18 @@ pub(crate) fn handler(
     backing: Backing,
     (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let Backing { api, clock, random, neighbours, aggregation, .. } = backing;
+    let Backing { api, clock, random, neighbours, aggregation, authentication, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
     let usages = Usages::new(clock.clone(), random.next_u64());
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     let shared_lists = SharedLists::new(clock.clone(), memory.limit());
     Handler {
-        authenticator: Authenticators::new(
-            clock.clone(),
-            known.credentials.clone(),
-            accounts.clone(),
-            tokens::Stored(api.clone()),
-        ),
+        authenticator: authenticators(known, &api, &clock, &authentication),
+        impersonation: Impersonation::new(clock.clone(), authentication.metrics.clone(), authentication.ways),
+        authentication_metrics: authentication.metrics,
         accounts,
-        access: Arc::new(Access::new(&config.authorization, config.anonymous)),
+        access: Arc::new(Access::new(&config.authorization, config.anonymous.clone())),
         inflight: inflight(config),
         flow_control: flow_control(config, &clock),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
@@ -216,6 +234,27 @@ pub(crate) fn handler(
         drain,
         aggregation,
         neighbourhood,
+    }
+}
+
+/// The chain: certificates, tokens that are known here, tokens that others vouch for.
+fn authenticators(
+    known: &Known,
+    api: &Arc<dyn Api>,
+    clock: &Clock,
+    further: &FurtherAuthentication,
+) -> Authenticators {
+    let grounds = || tokens::Stored(api.clone());
+    let (credentials, accounts) = (known.credentials.clone(), known.accounts.clone());
+    let mut chain = Authenticators::new(clock.clone(), credentials, accounts, grounds());
+    if further.bootstrap_tokens == BootstrapTokenUse::Believed {
+        let api_audiences = chain.api_audiences().to_vec();
+        let tokens = BootstrapTokens { grounds: grounds(), clock: clock.clone(), api_audiences };
+        chain = chain.then(Arc::new(tokens));
+    }
+    match &further.remote {
+        Some(remote) => chain.then(remote.clone()),
+        None => chain,
     }
 }
 

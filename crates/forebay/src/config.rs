@@ -4,6 +4,7 @@
 //! no files: what the named files hold is [`crate::prepare`]'s.
 
 mod admission;
+mod authentication;
 mod authorization;
 mod cidr;
 mod decide;
@@ -17,12 +18,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_aggregator::ServiceRouting;
+use forebay_auth::Ways;
 use forebay_controllers::Selection;
+use forebay_endpoints::BootstrapTokenUse;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 use forebay_registry::{Admission, PortRange};
 
+pub use authentication::{OidcProvider, TokenWebhook};
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
 pub use host::Host;
@@ -113,7 +117,17 @@ pub struct Tls {
 pub struct Authentication {
     pub token_auth_file: Option<PathBuf>,
     pub anonymous: Anonymous,
+    /// Whether that is what was typed.
+    pub anonymous_is_said: bool,
     pub service_accounts: ServiceAccounts,
+    /// An `AuthenticationConfiguration`.
+    pub config_file: Option<PathBuf>,
+    /// What flags say instead.
+    pub oidc: Option<OidcProvider>,
+    pub webhook: Option<TokenWebhook>,
+    pub bootstrap_tokens: BootstrapTokenUse,
+    /// In which ways somebody may act as somebody else.
+    pub ways: Ways,
 }
 
 /// Proxies in front of this server, and it as one in front of others.

@@ -6,6 +6,7 @@
 pub mod admission_files;
 mod aggregation;
 pub mod auth_files;
+mod authentication_files;
 pub mod cli;
 mod completion;
 pub mod config;
@@ -22,6 +23,7 @@ mod migrate;
 mod open_files;
 pub mod parent;
 pub mod prepare;
+mod remote;
 pub mod serve;
 pub mod server;
 mod snapshot;

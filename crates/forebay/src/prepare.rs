@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::admission_files;
 use crate::auth_files;
+use crate::authentication_files::AuthenticationFiles;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
@@ -42,6 +43,8 @@ pub struct Prepared {
     /// Who it is to webhooks.
     pub webhook_credentials: CredentialsOfPlugins,
     pub front_proxy: FrontProxyFiles,
+    /// Who vouches for tokens elsewhere.
+    pub authentication: AuthenticationFiles,
     pub kubelets: Option<KubeletFiles>,
     pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
@@ -136,6 +139,7 @@ impl Prepared {
                 made: made_authority,
                 client: shown.ok_or_else(no_pair)?,
             },
+            authentication: given.authentication,
             kubelets: given.kubelets,
             serving,
             etcd_tls: given.etcd,
@@ -180,6 +184,7 @@ struct Given {
     proxy_ca: Option<String>,
     proxy_client: Option<KeyPairPem>,
     kubelets: Option<KubeletFiles>,
+    authentication: AuthenticationFiles,
 }
 
 impl Given {
@@ -206,6 +211,7 @@ impl Given {
                 Some(path) => admission_files::read(path)?,
                 None => admission_files::AdmissionFiles::default(),
             },
+            authentication: AuthenticationFiles::read(&config.authentication)?,
             proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
                 Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
                 None => None,
@@ -248,7 +254,9 @@ fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
     let kubelets = config.kubelets.client.as_ref();
     let keys =
         [config.tls.given.as_ref(), etcd, proxy, kubelets].into_iter().flatten().map(|files| &files.key);
+    let webhook = config.authentication.webhook.iter().map(|webhook| &webhook.file);
     let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
+    let others = others.chain(webhook);
     // What only verifies may be public.
     let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
     for path in keys.chain(others).chain(accounts.key_files.iter().filter(is_private)) {

@@ -13,7 +13,7 @@ use forebay_controllers::RootCa;
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
 use forebay_kubelet::{KubeletConfig, Kubelets};
-use forebay_proxy::{Connects, RemoteHeaders};
+use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
 use forebay_rbac::RightsInForce;
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
@@ -26,7 +26,8 @@ use crate::aggregation;
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
-use crate::prepare::Prepared;
+use crate::prepare::{self, Prepared};
+use crate::remote::Remote;
 use crate::store::Store;
 use forebay_pki::trust;
 
@@ -51,6 +52,9 @@ pub struct Server {
     kubelets: Option<KubeletConfig>,
     trusted: Trusted,
     webhook_metrics: Arc<WebhookMetrics>,
+    shown_to_others: ClientIdentity,
+    made_proxy_authority: Option<String>,
+    remote: Remote,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -63,6 +67,8 @@ pub struct Replacing {
     registry: Registry,
     trusted: Trusted,
     authentication: watch::Sender<PublishedAuthentication>,
+    shown_to_others: ClientIdentity,
+    made_proxy_authority: Option<String>,
 }
 
 impl Replacing {
@@ -77,12 +83,34 @@ impl Replacing {
         self.registry.timestamp()
     }
 
+    /// Whose certificates of clients are believed now, for programs beside this server.
+    ///
+    /// - `client_ca`: PEM.
+    pub fn are_client_authorities(&self, client_ca: &str) {
+        self.authentication.send_modify(|own| client_ca.clone_into(&mut own.client_authorities));
+    }
+
+    /// The same of proxies.
+    pub fn are_proxy_authorities(&self, believed: &str) {
+        let all = prepare::joined(Some(believed), self.made_proxy_authority.as_deref().unwrap_or_default());
+        self.authentication.send_modify(|own| own.proxy_authorities = all);
+    }
+
+    /// Shows aggregated servers another certificate from now on.
+    ///
+    /// # Errors
+    /// It cannot be used, and what was shown still is.
+    pub fn show_to_others(&self, cert: &str, key: &str) -> Result<(), String> {
+        self.shown_to_others.replace(cert, key)?;
+        self.identity.shown_to_others();
+        Ok(())
+    }
+
     /// Tells programs beside this server whom it believes now.
     ///
     /// # Errors
     /// Why the store does not take it.
-    pub async fn publish_client_authorities(&self, client_ca: &str) -> Result<(), String> {
-        self.authentication.send_modify(|own| client_ca.clone_into(&mut own.client_authorities));
+    pub async fn publish_authorities(&self) -> Result<(), String> {
         let own = self.authentication.borrow().clone();
         aggregation::publish(self.registry.clone(), own).await.map_err(|status| status.message)
     }
@@ -134,6 +162,7 @@ impl Server {
         let registry =
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let trusted: Trusted = Arc::new(Mutex::new(prepared.authority().to_owned()));
+        let shown_to_others = aggregation::shown(prepared)?;
         let controllers = forebay_controllers::ControllerConfig {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
@@ -142,15 +171,18 @@ impl Server {
             store,
             bound,
             registry,
-            clock,
+            clock: clock.clone(),
             controllers,
             tasks,
             authentication: watch::Sender::new(aggregation::authentication(prepared)),
-            aggregator: aggregation::config(prepared)?,
+            aggregator: aggregation::config(prepared, shown_to_others.clone()),
             remote_headers: Arc::new(aggregation::remote_headers(prepared)),
             kubelets: aggregation::kubelets(prepared)?,
             trusted,
             webhook_metrics,
+            shown_to_others,
+            made_proxy_authority: prepared.front_proxy.made.clone(),
+            remote: Remote::new(prepared, &clock)?,
         })
     }
 
@@ -161,6 +193,8 @@ impl Server {
             registry: self.registry.clone(),
             trusted: self.trusted.clone(),
             authentication: self.authentication.clone(),
+            shown_to_others: self.shown_to_others.clone(),
+            made_proxy_authority: self.made_proxy_authority.clone(),
         }
     }
 
@@ -187,6 +221,9 @@ impl Server {
             kubelets,
             trusted: _,
             webhook_metrics,
+            shown_to_others: _,
+            made_proxy_authority: _,
+            remote,
         } = self;
         let served = async {
             tokio::select! {
@@ -218,7 +255,9 @@ impl Server {
             });
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
-            let backing = Backing { flow_control, neighbours, webhooks, aggregation, ..backing };
+            let authentication = remote.start(&clock, &tasks);
+            let backing =
+                Backing { flow_control, neighbours, webhooks, aggregation, authentication, ..backing };
             let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}

@@ -16,7 +16,9 @@ use std::sync::{Arc, PoisonError};
 
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
-use forebay_documents::metrics::{Availability, Text, caches, flow, process, storage, tasks, webhooks};
+use forebay_documents::metrics::{
+    AuthenticationMetrics, Availability, Text, caches, flow, process, storage, tasks, webhooks,
+};
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
@@ -49,11 +51,18 @@ pub struct Metrics {
     watches: Flight,
     identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
-    webhooks: Arc<WebhookMetrics>,
+    others: CountedElsewhere,
+}
+
+/// What others count.
+#[derive(Default)]
+pub struct CountedElsewhere {
+    pub webhooks: Arc<WebhookMetrics>,
+    pub authentication: Arc<AuthenticationMetrics>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock, identity: Arc<IdentityCounts>, webhooks: Arc<WebhookMetrics>) -> Metrics {
+    pub fn new(clock: Clock, identity: Arc<IdentityCounts>, others: CountedElsewhere) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -66,7 +75,7 @@ impl Metrics {
             watches: Flight::default(),
             identity,
             connections: Arc::default(),
-            webhooks,
+            others,
         }
     }
 
@@ -100,8 +109,10 @@ impl Metrics {
         for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
-        webhooks::write(&mut text, &self.webhooks.counted());
-        webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
+        let CountedElsewhere { webhooks: of_webhooks, authentication } = &self.others;
+        webhooks::write(&mut text, &of_webhooks.counted());
+        webhooks::write_conversions(&mut text, &of_webhooks.conversions.counted());
+        authentication.write(&mut text);
         availability.write(&mut text);
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
@@ -260,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_when_its_answer_is_over() {
-        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default()));
+        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), CountedElsewhere::default()));
         let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
         let labels = RequestLabels::new(&Method::GET, &info, None, false);
         let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);

@@ -245,10 +245,6 @@ mod tests {
             (&[("audit-log-path", "x")], "--audit-log-path is not served yet: no audit log would be written"),
             (&[("audit-log-path", "")], "audit-log-path"),
             (
-                &[("oidc-issuer-url", "x")],
-                "--oidc-issuer-url is not served yet: users would not be authenticated as it says",
-            ),
-            (
                 &[("etcd-servers-overrides", "x")],
                 "--etcd-servers-overrides is not served yet: all objects are kept in one store",
             ),

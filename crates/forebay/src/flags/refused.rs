@@ -11,7 +11,6 @@ const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag 
 
 const ADMISSION: &str = "requests would be admitted unchecked";
 const AUDIT: &str = "no audit log would be written";
-const AUTHENTICATION: &str = "users would not be authenticated as it says";
 const AUTHORIZATION: &str = "requests would not be authorized as it says";
 const ENCRYPTION: &str = "secrets would be stored unencrypted";
 
@@ -49,10 +48,6 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("audit-webhook-truncate-max-batch-size", One, AUDIT),
     refused("audit-webhook-truncate-max-event-size", One, AUDIT),
     refused("audit-webhook-version", One, AUDIT),
-    refused("authentication-config", One, AUTHENTICATION),
-    refused("authentication-token-webhook-cache-ttl", One, AUTHENTICATION),
-    refused("authentication-token-webhook-config-file", One, AUTHENTICATION),
-    refused("authentication-token-webhook-version", One, AUTHENTICATION),
     refused("authorization-config", One, AUTHORIZATION),
     refused("authorization-policy-file", One, AUTHORIZATION),
     refused("authorization-webhook-cache-authorized-ttl", One, AUTHORIZATION),
@@ -62,15 +57,6 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("encryption-provider-config", One, ENCRYPTION),
     refused("encryption-provider-config-automatic-reload", Bool, ENCRYPTION),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
-    refused("oidc-ca-file", One, AUTHENTICATION),
-    refused("oidc-client-id", One, AUTHENTICATION),
-    refused("oidc-groups-claim", One, AUTHENTICATION),
-    refused("oidc-groups-prefix", One, AUTHENTICATION),
-    refused("oidc-issuer-url", One, AUTHENTICATION),
-    refused("oidc-required-claim", List, AUTHENTICATION),
-    refused("oidc-signing-algs", List, AUTHENTICATION),
-    refused("oidc-username-claim", One, AUTHENTICATION),
-    refused("oidc-username-prefix", One, AUTHENTICATION),
     refused("service-account-signing-endpoint", One, "tokens would be signed with a key kept here"),
     refused("strict-transport-security-directives", List, "browsers would not be told to insist on HTTPS"),
     refused("tls-curve-preferences", List, "other curves would be offered too"),
