@@ -7,7 +7,7 @@ use forebay_clients::ControlPlane;
 use forebay_clients::server::Implementation;
 use http::Method;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use serde_json::Value;
 pub struct Peer {
     pub server: ControlPlane,
     client: Client,
+    // Shows no certificate.
+    stranger: Client,
 }
 
 pub struct Pair {
@@ -31,6 +33,8 @@ pub struct Request {
     pub content_type: &'static str,
     /// The User-Agent; none is sent if there is none.
     pub agent: Option<String>,
+    /// Whom it is to be made as, by these headers.
+    pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
@@ -73,18 +77,29 @@ impl Pair {
 impl Request {
     /// Without a body or a User-Agent; JSON comes back.
     pub fn new(method: Method, path: String) -> Request {
-        Request { method, path, content_type: "application/json", agent: None, body: Vec::new() }
+        let (headers, body) = (Vec::new(), Vec::new());
+        Request { method, path, content_type: "application/json", agent: None, headers, body }
     }
 }
 
 impl Peer {
     async fn start(implementation: Implementation) -> Result<Peer, String> {
-        let server = ControlPlane::start_as(implementation)?;
+        Peer::of(ControlPlane::start_as(implementation)?).await
+    }
+
+    /// A client of a server that runs.
+    ///
+    /// # Errors
+    /// Its kubeconfig cannot be used.
+    pub async fn of(server: ControlPlane) -> Result<Peer, String> {
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
+        let mut nobody = config.clone();
+        nobody.auth_info = AuthInfo::default();
         let client = Client::try_from(config).map_err(|e| e.to_string())?;
-        Ok(Peer { server, client })
+        let stranger = Client::try_from(nobody).map_err(|e| e.to_string())?;
+        Ok(Peer { server, client, stranger })
     }
 
     /// Sends one request.
@@ -120,6 +135,18 @@ impl Peer {
     /// # Errors
     /// What kept it from being answered.
     pub async fn ask(&self, request: &Request, accept: &str) -> Result<RawAnswer, String> {
+        Peer::ask_by(&self.client, request, accept).await
+    }
+
+    /// The same by somebody who shows nothing but what the request's headers say.
+    ///
+    /// # Errors
+    /// What kept it from being answered.
+    pub async fn ask_as_stranger(&self, request: &Request, accept: &str) -> Result<RawAnswer, String> {
+        Peer::ask_by(&self.stranger, request, accept).await
+    }
+
+    async fn ask_by(client: &Client, request: &Request, accept: &str) -> Result<RawAnswer, String> {
         let Request { path, .. } = request;
         let mut head = http::Request::builder()
             .method(request.method.clone())
@@ -129,8 +156,11 @@ impl Peer {
         if let Some(agent) = &request.agent {
             head = head.header("User-Agent", agent);
         }
+        for (name, value) in &request.headers {
+            head = head.header(*name, value);
+        }
         let request = head.body(Body::from(request.body.clone())).map_err(|e| format!("{path}: {e}"))?;
-        let response = self.client.send(request).await.map_err(|e| format!("{path}: {e}"))?;
+        let response = client.send(request).await.map_err(|e| format!("{path}: {e}"))?;
         let warnings = response.headers().get_all("Warning").iter();
         let warnings = warnings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
         let code = response.status().as_u16();

@@ -13,6 +13,7 @@ mod bystander;
 mod growth;
 mod hooked;
 pub mod http2;
+mod issuer;
 mod judgement;
 mod law;
 pub mod measure;
