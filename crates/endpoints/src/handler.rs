@@ -241,11 +241,11 @@ impl Handler {
         Ok((held.map_err(|_full| self.rooms.full())?, tree))
     }
 
-    /// What the tree of the object that is to be changed takes, where that is large. It is asked for with the
+    /// What it takes to change the object that is there, where that is large. It is asked for with the
     /// room for the body, once that is there: who waits for one holds nothing of the other.
     pub fn bytes_to_change(&self, target: &Target) -> usize {
         let object = target.cached().filter(|object| object.body_len() > ANSWER_LARGE_BYTES);
-        object.map_or(0, |object| cost::body(&object.body(), None))
+        object.map_or(0, |object| cost::change(&object.body()))
     }
 
     /// Wall time as Tables show ages at.

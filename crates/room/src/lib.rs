@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use forebay_rt::{Clock, Duration};
 use tokio::sync::oneshot;
 
-use crate::limits::{BODY_ROOM_WAIT, ROOM_ONE_BYTES, ROOM_WAIT, ROOM_WAITING_MAX, ROOM_WAITING_PER_USER_MAX};
+use crate::limits::{
+    BODY_ROOM_WAIT, ROOM_GROWTH_SHARE, ROOM_ONE_BYTES, ROOM_WAIT, ROOM_WAITING_MAX, ROOM_WAITING_PER_USER_MAX,
+};
 
 /// So many bytes, for whoever asks in time. Cheap to clone.
 #[derive(Clone)]
@@ -167,10 +169,12 @@ impl Room {
     }
 
     /// So many bytes on top of what `held` of this room has, at once or not at all. Whoever waits is passed:
-    /// what is asked for is on its way to an end, which is what they wait for.
+    /// what is asked for is on its way to an end, which is what they wait for. So it may go beyond the limit
+    /// by one in [`ROOM_GROWTH_SHARE`] of it: a full room would refuse all who are in it.
     pub fn try_take_more(&self, bytes: usize, held: &mut Held) -> bool {
         let mut state = self.0.state();
-        let Some(bytes) = state.fitting(Wish { bytes, holds: held.bytes }) else { return false };
+        let wish = Wish { bytes, holds: held.bytes };
+        let Some(bytes) = state.limit.for_growth().fitting(state.held, wish) else { return false };
         state.held += bytes;
         held.bytes += bytes;
         true
@@ -221,6 +225,14 @@ impl Limit {
         match self {
             Limit::Loose(bytes) | Limit::Strict(bytes) => bytes,
             Limit::Closed => 0,
+        }
+    }
+
+    /// As far as those who are in may grow.
+    fn for_growth(self) -> Limit {
+        match self {
+            Limit::Loose(limit) => Limit::Loose(limit + limit / ROOM_GROWTH_SHARE),
+            Limit::Strict(_) | Limit::Closed => self,
         }
     }
 
@@ -581,6 +593,20 @@ mod tests {
         let small = ask_more(&room, small, 5).await;
         assert_eq!(large.await.expect("no panic").err(), Some(Full));
         assert!(small.await.expect("no panic").is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_are_in_a_full_room_may_grow_a_little_where_memory_is_not_short() {
+        let room = Room::new(Clock::system(), Limit::Loose(80));
+        let mut held = room.take("a", 40).await.expect("room");
+        let other = room.take("b", 40).await.expect("room");
+        let waits = ask(&room, "c", 10).await;
+        assert!(room.try_take_more(10, &mut held), "an eighth of it");
+        assert!(!room.try_take_more(1, &mut held));
+        drop(other);
+        assert!(waits.await.expect("no panic").is_ok());
+        room.set_limit(Limit::Strict(55));
+        assert!(!room.try_take_more(1, &mut held), "there is no more memory than that");
     }
 
     #[tokio::test(start_paused = true)]
