@@ -13,10 +13,10 @@ use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Peer};
-use forebay_catalog::{RequestContext, Target, Turn};
+use forebay_catalog::{RequestContext, Served, Target, Turn};
 use forebay_flow::Configuration;
 use forebay_object::Object;
-use forebay_reads::Weight;
+use forebay_reads::{Rendering, Weight};
 use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
@@ -34,7 +34,7 @@ use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
-use crate::flow_control::{Cost, FlowControl, OfRequest};
+use crate::flow_control::{self, Cost, FlowControl, Learned, ListMeter, OfRequest, Subject};
 use crate::gzip;
 use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
@@ -58,6 +58,8 @@ pub struct Handler {
     pub access: Arc<Access>,
     pub inflight: Inflight,
     pub flow_control: Option<FlowControl>,
+    /// What lists take on this machine.
+    pub learned: Learned,
     pub arrivals: Arrivals,
     pub rooms: Rooms,
     pub memory: Memory,
@@ -193,6 +195,15 @@ impl Handler {
         let (price, keeps) = (cost.price, cost.watch_bytes.unwrap_or(0));
         head.usage.iter().for_each(|usage| usage.begun(price.cpu, price.bytes, keeps));
         Ok(())
+    }
+
+    /// What a LIST costs, as far as is known, and what measures what it takes.
+    pub fn list_cost(&self, served: &Served, weight: Weight, rendering: Rendering) -> (Cost, ListMeter) {
+        let mut cost = flow_control::list(weight, rendering);
+        let subject = Subject { resource: served.gvr.clone(), rendering, is_whole: weight.is_whole };
+        let foreseen = cost.price.cpu;
+        cost.price.cpu = self.learned.corrected(&subject, foreseen);
+        (cost, self.learned.meter(subject, foreseen))
     }
 
     /// Admits a LIST, or a WATCH with its initial state, by what it may come to: at once, or after a wait.

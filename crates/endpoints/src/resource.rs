@@ -194,7 +194,7 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let planned = handler.api.list(target, &options, shown)?;
     let weight = planned.weight();
     let rendering = flow_control::rendering(form, head.takes_gzip());
-    let cost = flow_control::list(weight, rendering);
+    let (cost, meter) = handler.list_cost(&target.served, weight, rendering);
     handler.begin(head, || cost).await?;
     head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
     let lease = handler.admit_read(head, weight, rendering.making == Making::Stored).await?;
@@ -205,7 +205,7 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let warnings = body.warnings();
     let readers = ((&handler.stalled_readers, &head.channel), &handler.shared_lists);
     let (mut response, made_for) =
-        list_answer::list(body, (form, head.takes_gzip()), readers, weight).await?;
+        list_answer::list(body, (form, head.takes_gzip()), readers, (weight, meter)).await?;
     if made_for == MadeFor::Another {
         head.came_to(flow_control::list_that_is_made(weight, rendering));
     }

@@ -24,7 +24,7 @@ use crate::arrivals::Arrivals;
 use crate::config::{self, ApiServerConfig};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
-use crate::flow_control::FlowControl;
+use crate::flow_control::{FlowControl, Learned};
 use crate::handler::Handler;
 use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
@@ -195,6 +195,7 @@ pub(crate) fn handler(
         access: Arc::new(Access::new(&config.authorization, config.anonymous)),
         inflight: inflight(config),
         flow_control: flow_control(config, &clock),
+        learned: Learned::default(),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
         rooms,
         memory,
