@@ -15,7 +15,7 @@ pub use authentication::{Authenticated, Authentication, Authenticator, Certifica
 pub use authorization::{
     Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, told_together,
 };
-pub use caches::{Caches, Relief};
+pub use caches::{Caches, Relief, Relieved};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
     Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read, ReviewRequest,
