@@ -17,8 +17,8 @@ use forebay_policy::{FailurePolicy, Matched};
 use forebay_rt::Instant;
 use forebay_schema::builtin::{codec, table};
 use forebay_webhooks::{
-    CallFailure, CallOutcome, Calling, Destination, Judgement, NoAnswer, Review, SideEffects, Webhook,
-    WebhookSort, judge,
+    CallFailure, CallOutcome, Calling, Destination, Judgement, Review, SideEffects, Webhook, WebhookSort,
+    judge, too_late,
 };
 use serde_json::Value;
 
@@ -206,12 +206,14 @@ impl<'a> Asking<'a> {
             has_others: false,
             parts: self.review(write, invocation, version, &uid, shown),
             lease: answer.clone(),
+            holds: write.target.lease.used(),
+            begun: Arc::default(),
         };
-        let url = calling.url.clone();
+        let (url, begun) = (calling.url.clone(), calling.begun.clone());
         let timeout = Duration::from_secs(webhook.timeout_seconds.into());
         let answered = tokio::select! {
             answered = reached(context, calling) => answered,
-            () = context.clock.sleep(timeout) => Err(NoAnswer::Failed("context deadline exceeded".into())),
+            () = context.clock.sleep(timeout) => Err(too_late(&begun)),
         };
         let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
         for (key, value) in judgement.annotations.drain(..) {
