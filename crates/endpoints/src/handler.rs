@@ -21,7 +21,7 @@ use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use jiff::Timestamp;
@@ -85,6 +85,8 @@ pub struct OnConnection {
 /// A request's head, read once.
 pub struct Head {
     pub method: Method,
+    /// As it came.
+    pub uri: Uri,
     pub headers: HeaderMap,
     pub query: Query,
     pub info: RequestInfo,

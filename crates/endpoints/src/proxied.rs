@@ -14,7 +14,7 @@ use forebay_proxy::{
 };
 use forebay_transport::websocket;
 use http::response::Parts;
-use http::{HeaderValue, Response, Uri, header};
+use http::{HeaderValue, Response, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
@@ -46,7 +46,7 @@ pub fn route(handler: &Handler, info: &RequestInfo) -> Option<std::sync::Arc<Pro
 pub async fn answer(
     handler: &Handler,
     head: &Head,
-    (route, target): (&ProxyRoute, &Uri),
+    route: &ProxyRoute,
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     // What was authorized is what the segments say, whatever the other server makes of these.
@@ -67,7 +67,7 @@ pub async fn answer(
     };
     let mut headers = head.headers.clone();
     headers.insert(AUDIT_ID, head.audit_id.clone());
-    let forwarded = Forwarded { method: head.method.clone(), target: target.clone(), headers };
+    let forwarded = Forwarded { method: head.method.clone(), target: head.uri.clone(), headers };
     let lasts = match is_long {
         true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
         false => Lasts::Until(handler.clock.now() + handler.request_timeout),
@@ -124,14 +124,25 @@ async fn connect(
         namespace: target.namespace(),
         name: target.name(),
         subresource,
+        resource: target.served.resource(),
         method: &head.method,
         query: &head.query,
         headers: &head.headers,
         is_websocket: websocket::is_asked(&head.headers),
+        path: &head.info.path,
+        rest: &head.info.rest,
+        raw_query: head.uri.query(),
+        host: host(head),
     };
     let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
     let answer = behind.connect(asked, RequestBody::Left(body)).await?;
     Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+}
+
+/// By which host the client knows this server: HTTP/2 has it in the URL.
+fn host(head: &Head) -> &str {
+    let named = head.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    named.or(head.uri.authority().map(|authority| authority.as_str())).unwrap_or_default()
 }
 
 fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts) -> HttpResponse {
@@ -142,7 +153,18 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
             let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
             response(parts, Content::Proxied(body))
         }
+        ProxiedAnswer::Moved(location) => moved(&location),
     }
+}
+
+/// The client is to ask at another path.
+fn moved(location: &str) -> HttpResponse {
+    let mut response = answer::response(status::MOVED, "", ResponseBody::whole(""));
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
 }
 
 fn response(mut parts: Parts, content: Content) -> HttpResponse {

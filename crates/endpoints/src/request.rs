@@ -41,7 +41,7 @@ enum To {
     /// This server, if there is such a resource.
     Served(Option<Arc<Served>>),
     /// Another one, that is sent the request's target as it came.
-    Another(Arc<ProxyRoute>, Uri),
+    Another(Arc<ProxyRoute>),
 }
 
 impl Handler {
@@ -80,6 +80,7 @@ impl Handler {
                 websocket::move_token(&mut headers);
                 let mut head = Head {
                     method: parts.method,
+                    uri: parts.uri,
                     headers,
                     query,
                     info,
@@ -97,7 +98,7 @@ impl Handler {
                         Err(failure) => Err(failure),
                         Ok(room) => {
                             let to = match route {
-                                Some(route) => To::Another(route, parts.uri),
+                                Some(route) => To::Another(route),
                                 None => To::Served(served),
                             };
                             let mut answered = self.within_time(&head, to, body).await;
@@ -206,9 +207,7 @@ impl Handler {
         let work = async {
             match (head.info.is_resource, to) {
                 // Boxed, because others have none of it.
-                (_, To::Another(route, target)) => {
-                    Box::pin(proxied::answer(self, head, (&*route, &target), body)).await
-                }
+                (_, To::Another(route)) => Box::pin(proxied::answer(self, head, &route, body)).await,
                 (false, _) => {
                     self.begin(head, flow_control::document).await?;
                     documents::answer(self, head).await

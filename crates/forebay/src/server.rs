@@ -212,10 +212,8 @@ impl Server {
             let backing = Backing::new(Arc::new(registry.clone()), clock.clone(), Random::system());
             let neighbours = neighbours(&registry);
             let Aggregator { routes, extensions, availability } = aggregator;
-            let behind = kubelets.map(|config| {
-                let kubelets = Kubelets::new(registry.clone(), config);
-                Arc::new(kubelets) as Arc<dyn Connects>
-            });
+            let kubelets = Kubelets::new(registry.clone(), kubelets);
+            let behind = Some(Arc::new(kubelets) as Arc<dyn Connects>);
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
             let backing = Backing { flow_control, neighbours, webhooks, aggregation, ..backing };
