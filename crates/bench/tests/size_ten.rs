@@ -52,6 +52,16 @@ async fn webhooks_at_size_ten() {
 }
 
 #[tokio::test]
+async fn conversion_at_size_ten() {
+    let names = ["first LIST: answered after", "first LIST: calls", "second LIST: server CPU"];
+    let metrics = check(Scenario::Conversion, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    let before = only("calls before the first LIST").unwrap_or_default();
+    assert!(before + only("first LIST: calls").unwrap_or_default() >= 1.0, "{metrics:?}");
+    assert_eq!(only("second LIST: calls"), Some(0.0), "what was converted is kept: {metrics:?}");
+}
+
+#[tokio::test]
 async fn create_at_size_ten_over_http2() {
     check(Scenario::Create, Protocol::Http2, &["creates"]).await;
 }

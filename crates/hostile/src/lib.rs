@@ -8,8 +8,10 @@
 //! does.
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
 
+mod behind;
 mod bodies;
 mod bystander;
+mod converted;
 mod growth;
 mod hooked;
 pub mod http2;

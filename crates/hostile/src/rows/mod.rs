@@ -7,6 +7,8 @@ macro_rules! rows {
     ($($name:ident),+ $(,)?) => { &[$((stringify!($name), &$name::ROW)),+] };
 }
 
+mod aggregated;
+mod conversions;
 mod definitions;
 mod headers;
 mod http1;
@@ -25,7 +27,7 @@ mod websocket;
 mod yaml;
 
 /// Families with their names.
-pub const FAMILIES: [(&str, Rows); 16] = [
+pub const FAMILIES: [(&str, Rows); 18] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),
@@ -37,6 +39,8 @@ pub const FAMILIES: [(&str, Rows); 16] = [
     ("tokens", tokens::ROWS),
     ("requests", requests::ROWS),
     ("webhooks", webhooks::ROWS),
+    ("conversions", conversions::ROWS),
+    ("aggregated", aggregated::ROWS),
     ("policies", policies::ROWS),
     ("http1", http1::ROWS),
     ("websocket", websocket::ROWS),
