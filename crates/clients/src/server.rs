@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::rival::Rival;
 use crate::wait::until;
 use crate::watchdog::Watchdog;
-use crate::{https, needs, ports};
+use crate::{https, needs, pki, ports};
 
 const READY_MAX: Duration = Duration::from_secs(120);
 
@@ -98,6 +98,28 @@ impl ControlPlane {
     pub fn start_rival_told(cluster: &Cluster, flags: &[&str]) -> Result<ControlPlane, String> {
         let all = cluster.flags().into_iter().chain(flags.iter().map(|flag| (*flag).to_owned())).collect();
         ControlPlane::start_from(Implementation::KubeApiserver, Vec::new(), Some(all))
+    }
+
+    /// Starts a real kube-apiserver on `cluster` that stands before others, and waits for `/readyz`.
+    ///
+    /// - `dir`: where the certificates are kept by which it is known to them.
+    ///
+    /// # Errors
+    /// As for [`ControlPlane::start`].
+    pub fn start_rival_before_others(cluster: &Cluster, dir: &Path) -> Result<ControlPlane, String> {
+        pki::write_front_proxy(dir)?;
+        let file = |flag: &str, name: &str| format!("--{flag}={}", dir.join(name).display());
+        let flags = [
+            file("requestheader-client-ca-file", "front-proxy-ca.crt"),
+            file("proxy-client-cert-file", "front-proxy-client.crt"),
+            file("proxy-client-key-file", "front-proxy-client.key"),
+            "--requestheader-allowed-names=front-proxy-client".to_owned(),
+            "--requestheader-username-headers=X-Remote-User".to_owned(),
+            "--requestheader-uid-headers=X-Remote-Uid".to_owned(),
+            "--requestheader-group-headers=X-Remote-Group".to_owned(),
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
+        ];
+        ControlPlane::start_rival_told(cluster, &flags.each_ref().map(String::as_str))
     }
 
     /// Starts a server of ours with `flags`, and waits for `/readyz`.

@@ -1,5 +1,5 @@
 //! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
-//! hooks | suites | e2e | mutants`.
+//! hooks | suites | e2e | operators | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
 //! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -16,6 +16,7 @@ mod fuzz;
 mod generate;
 mod hooks;
 mod mutants;
+mod operators;
 mod peers;
 mod plugins;
 mod python;
@@ -62,6 +63,8 @@ cargo xtask <command>
   e2e [--focus REGEX] [--rival] [--release]
                             run upstream's own specs that need no nodes, on forebay or, with --rival, on kube-apiserver, and say
                             which fail that are not known to; --focus runs those of such a name
+  operators [NAME] [...]    build operators that people run from their Go modules, outside of the repository, and have each do on
+                            forebay what it is for: cert-manager, prometheus-operator, kueue
   mutants                   make each mistake of crates/{sim,fuzz}/mutants in a copy, and see that the simulation, or the fuzzer, finds it
   mutants core [package] [...]
                             change the core's sources in a copy, a little at a time, and see that their crates' tests notice 95 %
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         "rules" => rules::rules(rest),
         "suites" => suites::suites(rest),
         "e2e" => e2e::e2e(rest),
+        "operators" => operators::operators(rest),
         "mutants" => match rest.split_first() {
             Some((first, only)) if first == "core" => core_mutants::core(only),
             _ => run::flags(rest, &["core"]).and_then(|_| mutants::mutants()),
