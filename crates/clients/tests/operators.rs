@@ -91,6 +91,7 @@ fn cert_manager_issues_a_certificate_and_its_webhook_refuses_a_bad_one() {
     kubectl.run("kubectl delete secret web-tls");
     kubectl.run("kubectl wait --for=jsonpath={.status.revision}=2 --timeout=120s certificate/web");
     operator.saw(&format!("its secret was deleted, and revision {} follows {before}", 2));
+    drop(kubectl);
     server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
 }
 
@@ -176,6 +177,7 @@ fn prometheus_operator_makes_a_stateful_set_and_its_configuration() {
     kubectl.run("kubectl delete prometheus main");
     kubectl.run("kubectl wait --for=delete --timeout=120s statefulset/prometheus-main");
     operator.saw("it is deleted, and the StatefulSet goes with it");
+    drop(kubectl);
     server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
 }
 
@@ -259,6 +261,7 @@ integrations: {{frameworks: [batch/job]}}
     kubectl.run("kubectl delete job one");
     kubectl.run("kubectl wait --for=jsonpath={.spec.suspend}=false --timeout=120s job/two");
     operator.saw("the first is deleted, and the second is admitted");
+    drop(kubectl);
     server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
 }
 
