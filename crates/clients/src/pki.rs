@@ -70,8 +70,8 @@ pub fn write_webhook(dir: &Path) -> Result<String, String> {
     Ok(certificate)
 }
 
-/// Writes `front-proxy-ca.crt`, `front-proxy-client.crt` and `.key`: who a kube-apiserver is to the servers behind
-/// its APIServices.
+/// Writes `front-proxy-ca.crt`, `front-proxy-client.crt` and `.key`: who a kube-apiserver is to the servers
+/// behind its APIServices.
 pub fn write_front_proxy(dir: &Path) -> Result<(), String> {
     let ca_key = key()?;
     let mut ca = params("front-proxy-ca");

@@ -1,7 +1,8 @@
 //! A server behind an APIService of a row, which does what the path asks for.
 //!
 //! In: the row's name. Out: an APIService that is available, and a server that hangs, floods, lies or dies.
-//! Never: a good answer but to who looks whether it is there. It ends with the runtime in which it was started.
+//! Never: a good answer but to who looks whether it is there. It ends with the runtime in which it was
+//! started.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //! and what listens in pods, behind services and on nodes, `proxy`.
 //!
 //! In: a request that this server has let in, pods, services and nodes as it has them. Out: the answer of the
-//! kubelet, or of who listens, as it comes; the links of the latter lead back here. Never: decides whether somebody may; tells a kubelet who asks; translates a protocol into another.
+//! kubelet, or of who listens, as it comes; the links of the latter lead back here. Never: decides whether
+//! somebody may; tells a kubelet who asks; translates a protocol into another.
 
 mod connect;
 mod ends;

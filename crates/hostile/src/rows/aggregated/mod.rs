@@ -1,4 +1,5 @@
-//! Rows on servers behind APIServices that answer badly: what they do to who asks them, and to everybody else.
+//! Rows on servers behind APIServices that answer badly: what they do to who asks them, and to everybody
+//! else.
 
 mod dying_watch;
 mod endless_documents;
