@@ -91,6 +91,25 @@ pub fn defaults(kind: &GroupKind<'_>, object: &mut Value) {
     }
 }
 
+/// Puts in the labels that an object has by default and is given in the end only; whether there are some. They
+/// are for a look at it: [`take_lent_labels`] takes them out again.
+pub fn lend_labels(kind: &GroupKind<'_>, object: &mut Value) -> bool {
+    let Some(members) = object.as_object_mut().filter(|_| kind.custom.is_none()) else { return false };
+    let labels = (kind.rules().labels_by_default)(members);
+    let is_lent = labels.is_some();
+    if let Some(labels) = labels {
+        child_made(members, "metadata").insert("labels".into(), Value::Object(labels));
+    }
+    is_lent
+}
+
+/// Takes out what [`lend_labels`] put in.
+pub fn take_lent_labels(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("labels");
+    }
+}
+
 /// Gives a new object its uid and creationTimestamp, and takes away what only the server may set.
 pub fn fill_system_fields(object: &mut Value, context: &Context<'_>, uid: &str) {
     if let Some(members) = object.as_object_mut() {
