@@ -94,6 +94,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Bytes that a value may have; no limit where only the store itself knows.
+    fn value_bytes_max(&self) -> usize {
+        usize::MAX
+    }
+
     /// How large the store is now.
     fn size(&self) -> Size;
 

@@ -107,6 +107,10 @@ impl<T: Layer> Backend for T {
         Layer::tell(self, prefix)
     }
 
+    fn value_bytes_max(&self) -> usize {
+        self.below().value_bytes_max()
+    }
+
     fn size(&self) -> Size {
         self.below().size()
     }

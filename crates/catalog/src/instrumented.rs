@@ -181,6 +181,10 @@ impl Backend for Instrumented {
         self.below.feed(prefix, after)
     }
 
+    fn value_bytes_max(&self) -> usize {
+        self.below.value_bytes_max()
+    }
+
     fn size(&self) -> Size {
         self.below.size()
     }

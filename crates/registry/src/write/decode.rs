@@ -2,6 +2,8 @@
 //!
 //! Never: reads a body twice in one round.
 
+use std::borrow::Cow;
+
 use forebay_apimachinery::resource::shown_kind;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status};
 use forebay_fieldmanager::LAST_APPLIED;
@@ -45,9 +47,14 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
         }
         Input::Apply(apply) => {
             let is_there = write.is_change();
-            let live = is_there.then(|| served.to_value(&write.current()?.object)).transpose()?;
-            let mut applied = own::applied(write, context, live.as_ref(), &apply.config, apply.force)?;
-            let is_kept = served.is_custom() && live.is_some_and(|live| is_the_same(live, &mut applied));
+            let mut live = is_there.then(|| served.to_value(&write.current()?.object)).transpose()?;
+            // Only of a custom resource it is asked afterwards what was there.
+            let given = match served.is_custom() {
+                true => live.as_ref().map(Cow::Borrowed),
+                false => live.take().map(Cow::Owned),
+            };
+            let mut applied = own::applied(write, context, given, &apply.config, apply.force)?;
+            let is_kept = live.is_some_and(|live| is_the_same(live, &mut applied));
             write.problems = apply.problems(write.validation)?;
             // What stays as it is gets nothing that its kind says of it now.
             write.proposed = if is_kept { applied } else { normal_form(write, apply, applied)? };

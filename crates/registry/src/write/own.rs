@@ -10,7 +10,9 @@ use std::borrow::Cow;
 
 use forebay_apimachinery::json::{self, weight};
 use forebay_apimachinery::{GroupVersionKind, Status};
+use forebay_backend::Backend as _;
 use forebay_catalog::Target;
+use forebay_catalog::store::Mode;
 use forebay_fieldmanager::{
     ConvertError, Created, EntryError, FieldManager, FieldType, Filters, ReplicasPaths, ScaleEntries, Sent,
     Versions,
@@ -27,7 +29,11 @@ use crate::ruled::Ruled as _;
 pub(super) fn own(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
     match write.input {
         Input::Object(_) | Input::Patch(_) if write.is_new_object() || write.is_change() => {
+            let is_lent = strategy::lend_labels(&write.served().rules(), &mut write.proposed);
             own_object(write, context)?;
+            if is_lent {
+                strategy::take_lent_labels(&mut write.proposed);
+            }
         }
         Input::Scale(_) | Input::ScalePatch(_) => {
             let of_scale = of_scale_update(write, context)?;
@@ -93,11 +99,14 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
 pub(super) fn applied(
     write: &Write<'_>,
     context: &Context,
-    live: Option<&Value>,
+    live: Option<Cow<'_, Value>>,
     config: &Value,
     force: bool,
 ) -> Result<Value, Status> {
-    of_object(write, context, |fields| fields.apply(live, config, write.manager(), force))?
+    // Of a dry run nobody asks how long it is, as upstream.
+    let store = write.store.as_ref().filter(|_| write.mode == Mode::Commit);
+    let bytes_max = store.map_or(usize::MAX, |store| store.backend.value_bytes_max());
+    of_object(write, context, |fields| fields.apply(live, config, write.manager(), force, bytes_max))?
 }
 
 /// The same of a Scale.
@@ -112,7 +121,7 @@ pub(super) fn applied_scale(
 ) -> Result<Value, Status> {
     let live = live_scale(write)?;
     of_kind(&write.kind_sent()?, write.target, context, |fields| {
-        fields.apply(Some(&live), config, write.manager(), force)
+        fields.apply(Some(Cow::Owned(live)), config, write.manager(), force, usize::MAX)
     })?
 }
 
