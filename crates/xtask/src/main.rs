@@ -47,10 +47,12 @@ cargo xtask <command>
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
   hooks [--count N] [--from S]
                             send 2,000 configurations of webhooks, and writes under them, to forebay and kube-apiserver
-  sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
-                            send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
-                            that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
-                            --all shows differences that are known, too
+  sequences [--count N] [--from S] [--paused N] [--redefined N] [--kind PLURAL] [--at-once N] [--seconds S] [--resume]
+            [--same] [--all] [--release]
+                            send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them, 500 that
+                            pause and 100 of each kind that changes unless said otherwise, and compare all answers; --seconds stops after so many, --resume
+                            goes on where a run was stopped; --same compares kube-apiserver with itself, --all shows differences
+                            that are known, too
   rules [NAME] [--show] [--release]
                             send the definitions of well-known operators, and for each of their rules objects that pass and
                             that fail, to forebay and kube-apiserver, and compare; NAME is an operator, or in a definition's
