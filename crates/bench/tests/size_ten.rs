@@ -5,6 +5,7 @@
 mod small;
 
 use forebay_bench::client::Protocol;
+use forebay_bench::lab::Lab;
 use forebay_bench::scenarios::{Results, Scenario};
 use forebay_bench::series::Phase;
 
@@ -79,6 +80,19 @@ async fn owners_at_size_ten() {
     // Fields of three managers.
     assert!(only("owned: JSON") > only("without: JSON").map(|bytes| bytes * 1.2), "{metrics:?}");
     assert!(only("LIST that drops managedFields: body") < only("owned: JSON"), "{metrics:?}");
+}
+
+/// ADR 75 has 206 B by the compressor that the ratio is measured with.
+#[tokio::test]
+async fn what_three_managers_own_takes_no_more_in_blocks_than_adr_75_says() {
+    // Enough for blocks that are full.
+    const PODS: usize = 300;
+    let lab = Lab { size: PODS, ..lab(Protocol::Http1) };
+    let outcome = Scenario::Owners.run(&lab, &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
+    let only = |name: &str| outcome.metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
+    let deflated = |what: &str| only(&format!("{what}: JSON")) / only(&format!("{what}: block ratio"));
+    let bytes = (deflated("owned") - deflated("without")) * f64::from(1 << 20) / PODS as f64;
+    assert!((100.0..240.0).contains(&bytes), "{bytes} B a pod");
 }
 
 #[tokio::test]
