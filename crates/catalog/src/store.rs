@@ -268,6 +268,11 @@ impl Store {
         Err(errors::too_contended())
     }
 
+    /// Bytes that an object may have in the store. Of a dry run nobody asks, as upstream.
+    pub fn bytes_max(&self, mode: Mode) -> usize {
+        if mode == Mode::DryRun { usize::MAX } else { self.backend.value_bytes_max() }
+    }
+
     /// The object as the cache has it.
     pub fn cached(&self, key: &Key) -> Option<Current> {
         let snapshot = self.cacher.snapshot().ok()?;

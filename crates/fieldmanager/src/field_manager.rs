@@ -178,8 +178,8 @@ impl<'m, 's> FieldManager<'m, 's> {
     /// `live` once `name` has applied `config`, with its entries. It says all that Go would write, and is
     /// canonical no more.
     ///
-    /// - `live`: what is there; `None` for a new object. One that is given away is not copied, and its entries
-    ///   are let go of once they are read.
+    /// - `live`: what is there; `None` for a new object. One that is given away is not copied, and its
+    ///   entries are let go of once they are read.
     /// - `config`: as it was sent.
     /// - `bytes_max`: of an object in the store; what is longer for sure is refused before trees of who owns
     ///   what are made, which take ten times as much.

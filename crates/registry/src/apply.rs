@@ -47,8 +47,8 @@ async fn apply_object(
     may_create: Option<&MayCreate>,
 ) -> Result<Answer, Status> {
     let config = match Configuration::parse(target, body, options.force) {
-        // What is not there, and is not created by this, is not found, whatever is applied to it.
-        Err(_) if !creates(target) && !is_there(target).await? => return Err(target.not_found()),
+        // What is not there and is not created so is not found, whatever is applied.
+        Err(_) if !creates(target) && !target.is_there().await? => return Err(target.not_found()),
         parsed => parsed?,
     };
     for _ in 0..ROUNDS_MAX {
@@ -67,12 +67,6 @@ async fn apply_object(
 /// Whether an apply creates what is not there: an object, or by way of its status what a PUT creates so.
 fn creates(target: &Target) -> bool {
     target.subresource.is_none() || update::creates(target)
-}
-
-async fn is_there(target: &Target) -> Result<bool, Status> {
-    let store = target.served.stored()?;
-    let key = store.key(target.namespace(), target.name());
-    Ok(store.live(&key).await?.is_some())
 }
 
 async fn change(

@@ -3,8 +3,6 @@
 //! In: what is served, an object as it is and as it is to be. Out: entries of its `managedFields`. Never:
 //! knows a write; who asks for one is `write/own.rs`.
 
-use std::borrow::Cow;
-
 use forebay_apimachinery::{Lease, Status};
 use forebay_catalog::{Served, Versioned, WantedConversions};
 use forebay_fieldmanager::{FieldManager, Sent};
@@ -56,7 +54,7 @@ pub(crate) fn status_by_server(
     live["status"] = Value::Null;
     let lease = Lease::of_server();
     let applied = of_served(served, "status", context, &lease, |fields| {
-        fields.apply(Some(Cow::Owned(live)), &config, manager, true, usize::MAX)
+        fields.apply(Some(std::borrow::Cow::Owned(live)), &config, manager, true, usize::MAX)
     })??;
     set_entries(object, entries_of(&applied).to_vec());
     Ok(())

@@ -91,8 +91,8 @@ pub fn defaults(kind: &GroupKind<'_>, object: &mut Value) {
     }
 }
 
-/// Puts in the labels that an object has by default and is given in the end only; whether there are some. They
-/// are for a look at it: [`take_lent_labels`] takes them out again.
+/// Puts in the labels that an object has by default and is given in the end only; whether there are some.
+/// They are for a look at it: [`take_lent_labels`] takes them out again.
 pub fn lend_labels(kind: &GroupKind<'_>, object: &mut Value) -> bool {
     let Some(members) = object.as_object_mut().filter(|_| kind.custom.is_none()) else { return false };
     let labels = (kind.rules().labels_by_default)(members);
@@ -103,9 +103,9 @@ pub fn lend_labels(kind: &GroupKind<'_>, object: &mut Value) -> bool {
     is_lent
 }
 
-/// Takes out what [`lend_labels`] put in.
-pub fn take_lent_labels(object: &mut Value) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+/// Takes out what [`lend_labels`] put in, if it did.
+pub fn take_lent_labels(object: &mut Value, is_lent: bool) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| is_lent) {
         metadata.remove("labels");
     }
 }

@@ -39,8 +39,8 @@ pub struct Rules {
     /// Whether that validation asks of finalizers without a domain to be known.
     pub knows_finalizers: bool,
     pub defaults: fn(&mut Members),
-    /// Labels that an object has by Go's defaults and gets here in the end, as those may grow: who owns fields
-    /// is noted with them.
+    /// Labels that an object has by Go's defaults and gets here in the end, as those may grow: who owns
+    /// fields is noted with them.
     pub labels_by_default: fn(&Members) -> Option<Members>,
     pub prepare_create: fn(&mut Members, &Context<'_>),
     pub prepare_update: fn(&mut Members, &Update<'_>, &Context<'_>),

@@ -5,7 +5,8 @@
 //! difference of what a server chooses itself.
 //!
 //! [`draw()`] makes a [`Sequence`] of a seed; [`run`] sends it to both, [`canonical`] makes the answers
-//! comparable, [`shrunk`] takes away what a difference does not need. [`SentSequences`] is how far a long run has come.
+//! comparable, [`shrunk`] takes away what a difference does not need. [`SentSequences`] is how far a long run
+//! has come.
 
 mod canonical;
 mod draw;

@@ -4,7 +4,8 @@
 //! to be sent, lines for the file, counts. Never: a file; a sequence that differed as settled, as whoever
 //! goes on may have mended it.
 //!
-//! A line is the seed, `p` behind it if the sequence pauses, what became of it, and of one that differs where:
+//! A line is the seed, `p` behind it if the sequence pauses, what became of it, and of one that differs
+//! where:
 //!
 //! ```text
 //! 17 equal

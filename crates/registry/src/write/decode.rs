@@ -2,8 +2,6 @@
 //!
 //! Never: reads a body twice in one round.
 
-use std::borrow::Cow;
-
 use forebay_apimachinery::resource::shown_kind;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status};
 use forebay_fieldmanager::LAST_APPLIED;
@@ -50,8 +48,8 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
             let mut live = is_there.then(|| served.to_value(&write.current()?.object)).transpose()?;
             // Only of a custom resource it is asked afterwards what was there.
             let given = match served.is_custom() {
-                true => live.as_ref().map(Cow::Borrowed),
-                false => live.take().map(Cow::Owned),
+                true => live.as_ref().map(std::borrow::Cow::Borrowed),
+                false => live.take().map(std::borrow::Cow::Owned),
             };
             let mut applied = own::applied(write, context, given, &apply.config, apply.force)?;
             let is_kept = live.is_some_and(|live| is_the_same(live, &mut applied));

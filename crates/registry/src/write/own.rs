@@ -10,9 +10,7 @@ use std::borrow::Cow;
 
 use forebay_apimachinery::json::{self, weight};
 use forebay_apimachinery::{GroupVersionKind, Status};
-use forebay_backend::Backend as _;
 use forebay_catalog::Target;
-use forebay_catalog::store::Mode;
 use forebay_fieldmanager::{
     ConvertError, Created, EntryError, FieldManager, FieldType, Filters, ReplicasPaths, ScaleEntries, Sent,
     Versions,
@@ -31,9 +29,7 @@ pub(super) fn own(write: &mut Write<'_>, context: &Context) -> Result<(), Status
         Input::Object(_) | Input::Patch(_) if write.is_new_object() || write.is_change() => {
             let is_lent = strategy::lend_labels(&write.served().rules(), &mut write.proposed);
             own_object(write, context)?;
-            if is_lent {
-                strategy::take_lent_labels(&mut write.proposed);
-            }
+            strategy::take_lent_labels(&mut write.proposed, is_lent);
         }
         Input::Scale(_) | Input::ScalePatch(_) => {
             let of_scale = of_scale_update(write, context)?;
@@ -103,9 +99,7 @@ pub(super) fn applied(
     config: &Value,
     force: bool,
 ) -> Result<Value, Status> {
-    // Of a dry run nobody asks how long it is, as upstream.
-    let store = write.store.as_ref().filter(|_| write.mode == Mode::Commit);
-    let bytes_max = store.map_or(usize::MAX, |store| store.backend.value_bytes_max());
+    let bytes_max = write.store.as_ref().map_or(usize::MAX, |store| store.bytes_max(write.mode));
     of_object(write, context, |fields| fields.apply(live, config, write.manager(), force, bytes_max))?
 }
 
