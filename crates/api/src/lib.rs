@@ -13,7 +13,7 @@ mod verbs;
 
 pub use authentication::{Authenticated, Authentication, Authenticator, Certificate, Presented};
 pub use authorization::{
-    Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, told_together,
+    Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, Undecided, told_together,
 };
 pub use caches::{Caches, Relief};
 pub use eventual::{BoxFuture, Eventual};

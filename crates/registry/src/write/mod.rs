@@ -311,6 +311,7 @@ pub(crate) fn attributes<'a>(
         resource: served.resource(),
         subresource: target.subresource.as_deref().unwrap_or(""),
         name: target.name(),
+        ..ResourceAttributes::default()
     };
     let (caller, dry_run) = (target.caller.as_deref(), mode == Mode::DryRun);
     WriteAttributes { verb, of, namespaced: served.namespaced, caller, dry_run, old, sent: &Value::Null }
