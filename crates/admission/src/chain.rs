@@ -27,20 +27,19 @@ const BY_REGISTRY: [&str; 5] = [
 const IDLE: [&str; 4] =
     ["ClusterTrustBundleAttest", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
-/// Which plugins are on: all that are carried out, but for those turned off.
+/// Which plugins are on: those that are on by default but for those turned off, and those turned on.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     off: BTreeSet<String>,
+    on: BTreeSet<String>,
     security: Arc<SecurityConfiguration>,
     limited: Arc<LimitedResources>,
 }
 
 impl Admission {
-    /// Whether the plugin `name` is carried out, unless it is turned off by that name.
+    /// Whether the plugin `name` is carried out, if it is on.
     pub fn carries_out(name: &str) -> bool {
-        BY_REGISTRY.contains(&name)
-            || IDLE.contains(&name)
-            || PLUGINS.iter().any(|plugin| plugin.name() == name && plugin.switch() == Switch::ByName)
+        matches!(switch(name), Some(Switch::ByName | Switch::IfEnabled))
     }
 
     /// Whether one of those is on that the registry carries out.
@@ -50,8 +49,19 @@ impl Admission {
 
     /// All but `names`; a name of none of them turns nothing off.
     pub fn without<'n>(names: impl IntoIterator<Item = &'n str>) -> Admission {
-        let carried_out = names.into_iter().filter(|name| Admission::carries_out(name));
-        Admission { off: carried_out.map(String::from).collect(), ..Admission::default() }
+        let by_default = names.into_iter().filter(|name| switch(name) == Some(Switch::ByName));
+        Admission { off: by_default.map(String::from).collect(), ..Admission::default() }
+    }
+
+    /// The same, and those of `names` that are off by default.
+    pub fn with<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Admission {
+        let others = names.into_iter().filter(|name| switch(name) == Some(Switch::IfEnabled));
+        Admission { on: others.map(String::from).collect(), ..self }
+    }
+
+    /// Whether `name` was turned on that is off by default.
+    pub fn is_turned_on(&self, name: &str) -> bool {
+        self.on.contains(name)
     }
 
     /// The same, with what an administrator says of pod security.
@@ -133,7 +143,16 @@ impl Admission {
         match plugin.switch() {
             Switch::None => true,
             Switch::ByName => !self.off.contains(plugin.name()),
+            Switch::IfEnabled => self.on.contains(plugin.name()),
         }
+    }
+}
+
+/// What turns the plugin `name` on and off, if there is one.
+fn switch(name: &str) -> Option<Switch> {
+    match BY_REGISTRY.contains(&name) || IDLE.contains(&name) {
+        true => Some(Switch::ByName),
+        false => PLUGINS.iter().find(|plugin| plugin.name() == name).map(|plugin| plugin.switch()),
     }
 }
 

@@ -91,6 +91,8 @@ pub trait Plugin: Sync {
 pub enum Switch {
     /// It is on unless it is turned off by its name.
     ByName,
+    /// It is off unless it is turned on by its name.
+    IfEnabled,
     /// It is always on: kube-apiserver does the same in its registry.
     None,
 }

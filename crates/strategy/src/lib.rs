@@ -61,7 +61,7 @@ use forebay_apimachinery::Cause;
 use serde_json::Value;
 
 pub use authorization::{evaluation_error, validate_access_review};
-pub use certificates::subject_restriction;
+pub use certificates::{requested_common_name, subject_restriction};
 pub use core::binding::{BindingError, bind};
 pub use core::pod::qos::class as pod_class;
 pub use core::pod::resources::is_extended as is_extended_resource;

@@ -12,7 +12,10 @@ mod in_use_protection;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod node_features;
+mod node_objects;
+mod node_restriction;
 mod node_taint;
+mod node_tokens;
 mod pod_resize;
 mod pod_secrets;
 mod pod_security;
@@ -31,6 +34,7 @@ pub static PLUGINS: &[&dyn Plugin] = &[
     &namespace_lifecycle::NamespaceLifecycle,
     &limit_ranger::LimitRanger,
     &service_account::ServiceAccount,
+    &node_restriction::NodeRestriction,
     &node_taint::TaintNodesByCondition,
     &pod_security::PodSecurity,
     &priority::Priority,

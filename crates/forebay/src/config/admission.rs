@@ -1,7 +1,7 @@
 //! Which admission plugins run, as `--enable-admission-plugins` and `--disable-admission-plugins` say it.
 //!
-//! Every plugin of kube-apiserver is known. One that is served is on unless it is turned off; asking for one
-//! that is not served is an error, and turning it off is nothing.
+//! Every plugin of kube-apiserver is known. One that is on by default is on unless it is turned off; asking
+//! for one that is not served is an error, and turning it off is nothing.
 
 use forebay_registry::Admission;
 
@@ -19,7 +19,6 @@ const NOT_SERVED: &[&str] = &[
     "LimitPodHardAntiAffinityTopology",
     "NamespaceAutoProvision",
     "NamespaceExists",
-    "NodeRestriction",
     "OwnerReferencesPermissionEnforcement",
     "PodNodeSelector",
     "PodTolerationRestriction",
@@ -46,5 +45,6 @@ pub(super) fn decide(read: &Reader) -> Result<Admission, Error> {
     if let Some(missing) = enabled.iter().find(|name| NOT_SERVED.contains(&name.as_str())) {
         return Err(read.refuse(ENABLE, format!("plugin {missing:?} is not served yet")));
     }
-    Ok(Admission::without(disabled.iter().map(String::as_str)))
+    let without = Admission::without(disabled.iter().map(String::as_str));
+    Ok(without.with(enabled.iter().map(String::as_str)))
 }
