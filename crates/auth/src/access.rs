@@ -27,6 +27,9 @@ pub enum Refused {
     Unauthenticated,
     #[error(transparent)]
     Forbidden(Box<Forbidden>),
+    /// Nobody allows it, and somebody who may could not be asked.
+    #[error("{0}")]
+    Undecided(String),
 }
 
 /// What somebody may not do.
@@ -75,6 +78,7 @@ impl Access {
         let asked = Attributes { caller, verb, about };
         match self.authorize(&asked).wait().await {
             Decision::Allow(_) => Ok(()),
+            Decision::Undecided(undecided) => Err(Refused::Undecided(undecided.error)),
             refused => Err(Refused::Forbidden(Box::new(Forbidden::new(&asked, &refused)))),
         }
     }

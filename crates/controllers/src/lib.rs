@@ -14,6 +14,7 @@ mod informers;
 pub mod limits;
 mod meta;
 mod namespaces;
+mod node_rights;
 mod objects;
 mod policy_status;
 mod protection;
@@ -31,6 +32,7 @@ use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 
 pub use flow_control::follow_flow_control;
+pub use node_rights::follow_node_rights;
 pub use selection::{Controller, Selection, UnknownController};
 
 /// From the authorities that are published to those that are to be, in PEM. What it returns for what it

@@ -120,8 +120,12 @@ impl Bound {
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
-        let metrics =
-            Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), backing.webhooks.clone()));
+        let metrics = Arc::new(Metrics::new(
+            clock.clone(),
+            identity.known().counts.clone(),
+            backing.webhooks.clone(),
+            config.authorization.metrics.clone(),
+        ));
         let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
         let checks = all_checks(checks, &caches, &drain);
         let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());

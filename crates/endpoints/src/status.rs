@@ -260,7 +260,11 @@ impl Failure {
 /// `pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "n"`.
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Failure {
-        let Refused::Forbidden(refused) = refused else { return Failure::unauthorized() };
+        let refused = match refused {
+            Refused::Forbidden(refused) => refused,
+            Refused::Unauthenticated => return Failure::unauthorized(),
+            Refused::Undecided(why) => return Status::internal(why).into(),
+        };
         let Forbidden { user, verb, about, why } = *refused;
         let user = go_quote(&user);
         let because = if why.is_empty() { String::new() } else { format!(": {why}") };

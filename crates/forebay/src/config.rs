@@ -23,7 +23,7 @@ use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 use forebay_registry::{Admission, PortRange};
 
-pub use authorization::AuthorizationMode;
+pub use authorization::AuthorizationSource;
 pub use cidr::Cidr;
 pub use host::Host;
 pub use tls_policy::{TlsPolicy, TlsVersion};
@@ -44,8 +44,8 @@ pub struct ServeConfig {
     pub authentication: Authentication,
     pub front_proxy: FrontProxy,
     pub kubelets: Kubelets,
-    /// In the order in which they are asked.
-    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Who is asked whether somebody may.
+    pub authorization: AuthorizationSource,
     /// Which controllers run beside the API.
     pub controllers: Selection,
     pub limits: Limits,

@@ -6,6 +6,7 @@
 pub mod admission_files;
 mod aggregation;
 pub mod auth_files;
+pub mod authorization;
 pub mod cli;
 mod completion;
 pub mod config;

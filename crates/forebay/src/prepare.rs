@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::admission_files;
 use crate::auth_files;
+use crate::authorization::AuthorizationRead;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
@@ -43,6 +44,8 @@ pub struct Prepared {
     pub webhook_credentials: CredentialsOfPlugins,
     pub front_proxy: FrontProxyFiles,
     pub kubelets: Option<KubeletFiles>,
+    /// Who is asked whether somebody may.
+    pub authorization: AuthorizationRead,
     pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
     pub(crate) authority: String,
@@ -137,6 +140,7 @@ impl Prepared {
                 client: shown.ok_or_else(no_pair)?,
             },
             kubelets: given.kubelets,
+            authorization: given.authorization,
             serving,
             etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
@@ -180,6 +184,7 @@ struct Given {
     proxy_ca: Option<String>,
     proxy_client: Option<KeyPairPem>,
     kubelets: Option<KubeletFiles>,
+    authorization: AuthorizationRead,
 }
 
 impl Given {
@@ -226,6 +231,7 @@ impl Given {
                 }),
                 None => None,
             },
+            authorization: AuthorizationRead::read(&config.authorization)?,
             signing_key: accounts
                 .signing_key_file
                 .as_deref()

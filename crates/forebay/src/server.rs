@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_aggregator::{Aggregator, AggregatorConfig, PublishedAuthentication, keep_published};
+use forebay_auth::Authorizers;
 use forebay_controllers::RootCa;
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
 use forebay_kubelet::{KubeletConfig, Kubelets};
+use forebay_node_rights::NodesInForce;
 use forebay_proxy::{Connects, RemoteHeaders};
-use forebay_rbac::RightsInForce;
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_webhook_client::WebhookClient;
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::aggregation;
+use crate::authorization::{Chain, Reloading};
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
@@ -51,6 +53,10 @@ pub struct Server {
     kubelets: Option<KubeletConfig>,
     trusted: Trusted,
     webhook_metrics: Arc<WebhookMetrics>,
+    /// What leads to nodes, where somebody is judged by it.
+    nodes: Option<Arc<NodesInForce>>,
+    /// The file that says who is asked whether somebody may.
+    authorization: Option<Reloading>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -112,21 +118,23 @@ impl Server {
         tasks: Tasks,
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
-        let rights = Arc::<RightsInForce>::default();
-        let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
+        let mut chain = Chain::new(&prepared.authorization, &clock)?;
+        let bound = Bound::listen(edge::config(prepared, &chain.authorization)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
+        let identity = identity(store.history(), &services);
+        let authorization = chain.reloading(identity.name());
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
-            identity: Some(identity(store.history(), &services)),
+            identity: Some(identity),
             services,
             admission: config.admission.clone(),
             webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
             webhook_metrics: webhook_metrics.clone(),
-            authorizer: edge::authorizer(config, &rights),
-            rights: edge::followed(config, &rights),
+            authorizer: Arc::new(Authorizers::of(&chain.authorization)),
+            rights: chain.followed_rights(),
             history: store.history(),
             frame_lead_bytes: forebay_transport::limits::SHARED_LEAD_BYTES,
             ..Default::default()
@@ -151,6 +159,8 @@ impl Server {
             kubelets: aggregation::kubelets(prepared)?,
             trusted,
             webhook_metrics,
+            nodes: chain.followed_nodes(),
+            authorization,
         })
     }
 
@@ -187,12 +197,22 @@ impl Server {
             kubelets,
             trusted: _,
             webhook_metrics,
+            nodes,
+            authorization,
         } = self;
         let served = async {
             tokio::select! {
                 started = start(&registry, &authentication) => started?,
                 () = stop.orderly.raised() => return Ok(()),
                 () = stop.at_once.raised() => return Ok(()),
+            }
+            if let Some(nodes) = nodes {
+                let followed = forebay_controllers::follow_node_rights(&registry, nodes, &tasks).await;
+                followed
+                    .map_err(|status| Error::Serve(format!("nodes have no rights: {}", status.message)))?;
+            }
+            if let Some(authorization) = authorization {
+                tasks.spawn("authorization configuration", authorization.follow());
             }
             ready()?;
             // Nobody waits for them: what they do can be done at any time.

@@ -8,8 +8,10 @@
 mod client;
 mod credentials;
 pub mod limits;
+mod remote;
 mod routes;
 mod words;
 
 pub use client::WebhookClient;
 pub use credentials::{Credential, CredentialsOfPlugins, HostCredentials};
+pub use remote::{Remote, RemoteAnswer, RemoteFault};

@@ -14,3 +14,10 @@ pub const CONNECT_MAX: Duration = Duration::from_secs(1);
 
 /// How long an address that did not connect is passed over where there are others.
 pub const PASSED_OVER: Duration = Duration::from_secs(30);
+
+/// Calls at once of a webhook that a kubeconfig says. One more waits, for as long as whoever asks.
+pub const REMOTE_CALLS_MAX: usize = 128;
+
+/// Bytes of such a webhook's answer: it is for a question of some kilobytes, and has a sentence to say.
+/// Together with the calls at once: 128 x 256 KiB = 32 MiB. A longer one is an error.
+pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 << 10;

@@ -3,6 +3,7 @@
 //! In: counters of other rooms. Out: the classic text format. Never: counts by itself.
 
 mod aggregator;
+pub mod authorization;
 pub mod caches;
 pub mod flow;
 pub mod process;

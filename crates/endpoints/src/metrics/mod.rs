@@ -14,9 +14,12 @@ mod watch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use forebay_authorization::AuthorizationMetrics;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
-use forebay_documents::metrics::{Availability, Text, caches, flow, process, storage, tasks, webhooks};
+use forebay_documents::metrics::{
+    Availability, Text, authorization, caches, flow, process, storage, tasks, webhooks,
+};
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
@@ -50,10 +53,16 @@ pub struct Metrics {
     identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
     webhooks: Arc<WebhookMetrics>,
+    authorization: Arc<AuthorizationMetrics>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock, identity: Arc<IdentityCounts>, webhooks: Arc<WebhookMetrics>) -> Metrics {
+    pub fn new(
+        clock: Clock,
+        identity: Arc<IdentityCounts>,
+        webhooks: Arc<WebhookMetrics>,
+        authorization: Arc<AuthorizationMetrics>,
+    ) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -67,6 +76,7 @@ impl Metrics {
             identity,
             connections: Arc::default(),
             webhooks,
+            authorization,
         }
     }
 
@@ -101,6 +111,7 @@ impl Metrics {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         webhooks::write(&mut text, &self.webhooks.counted());
+        authorization::write(&mut text, &self.authorization.counted());
         webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
         availability.write(&mut text);
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
@@ -260,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_when_its_answer_is_over() {
-        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default()));
+        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default(), Arc::default()));
         let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
         let labels = RequestLabels::new(&Method::GET, &info, None, false);
         let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);

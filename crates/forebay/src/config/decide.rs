@@ -11,8 +11,8 @@ use forebay_pki::{CertificateFiles, ServingNames};
 
 use super::reader::Reader;
 use super::{
-    Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
+    Anonymous, Authentication, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig,
+    ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -43,7 +43,7 @@ impl ServeConfig {
             authentication: authentication(&read, &mut warnings)?,
             front_proxy: front_proxy::decide(&read)?,
             kubelets: front_proxy::kubelets(&read)?,
-            authorization_modes: authorization_modes(&read, &mut warnings)?,
+            authorization: authorization::decide(&read)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,
             admission,
@@ -212,13 +212,6 @@ fn check_issuers(issuers: &[String]) -> Result<(), String> {
         }
     }
     if issuers.is_empty() { Err("needs an issuer".to_owned()) } else { Ok(()) }
-}
-
-fn authorization_modes(read: &Reader, warnings: &mut Vec<String>) -> Result<Vec<AuthorizationMode>, Error> {
-    let (modes, warning) = authorization::decide(&read.list("authorization-mode"))
-        .map_err(|reason| read.refuse("authorization-mode", reason))?;
-    warnings.extend(warning);
-    Ok(modes)
 }
 
 fn limits(read: &Reader) -> Result<Limits, Error> {

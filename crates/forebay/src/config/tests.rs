@@ -29,7 +29,8 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
     assert_eq!(config.admin_kubeconfig(), PathBuf::from("./forebay-data/admin.kubeconfig"));
     assert_eq!(config.etcd_prefix, "/registry");
     assert_eq!(config.event_ttl, Some(Duration::from_secs(3600)));
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Rbac]);
+    let AuthorizationSource::Flags(chain) = &config.authorization else { panic!("flags") };
+    assert_eq!(chain.types(), ["RBAC"]);
     assert_eq!(config.authentication.anonymous, Anonymous::HealthAndVersion);
     assert_eq!(
         config.limits,
@@ -91,6 +92,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("kubelet-preferred-address-types", "InternalIP"),
     ("kubelet-port", "10251"),
     ("authorization-mode", "AlwaysDeny"),
+    ("authorization-config", "authorization.yaml"),
     ("request-timeout", "1m1s"),
     ("min-request-timeout", "60"),
     ("enable-priority-and-fairness", "false"),
@@ -117,10 +119,24 @@ fn every_served_flag_changes_what_is_decided() {
     ] {
         assert_ne!(format!("{:?}", config(&format!("--{cert}=a --{key}=b"))), default, "--{cert}");
     }
+    let webhook = "--authorization-mode=Webhook --authorization-webhook-config-file=k";
+    let asked = format!("{:?}", config(webhook));
+    for (flag, value) in [
+        ("authorization-webhook-version", "v1"),
+        ("authorization-webhook-cache-authorized-ttl", "1s"),
+        ("authorization-webhook-cache-unauthorized-ttl", "0"),
+    ] {
+        assert_ne!(format!("{:?}", config(&format!("{webhook} --{flag}={value}"))), asked, "--{flag}");
+    }
     let mut sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
     // What is served is on; what is not cannot be turned on.
     assert!(decide("--enable-admission-plugins=AlwaysDeny").is_err());
+    assert_ne!(format!("{:?}", config("--enable-admission-plugins=NodeRestriction")), default);
     sampled.insert("enable-admission-plugins");
+    for of in ["config-file", "version", "cache-authorized-ttl", "cache-unauthorized-ttl"] {
+        let flag = format!("authorization-webhook-{of}");
+        sampled.insert(table::find(&flag).expect("a flag").name);
+    }
     let etcd = format!("{:?}", config("--etcd-servers=https://a --etcd-cafile=a"));
     for more in ["--etcd-certfile=a --etcd-keyfile=b", "--etcd-compaction-interval=1m", "--etcd-cafile=b"] {
         assert_ne!(
@@ -266,7 +282,6 @@ fn warnings_come_once_for_each_kind() {
         [
             "these flags have no effect: --kubelet-timeout, --profiling",
             "these feature gates have no effect: AllAlpha, AllBeta",
-            "Node is not enforced yet, and allows nothing: kubelets have what RBAC binds them to",
         ]
     );
 }
@@ -288,9 +303,9 @@ fn admission_plugins_are_known_by_name() {
             Err("invalid argument \"Nope\" for --enable-admission-plugins: plugin \"Nope\" is unknown"),
         ),
         (
-            "--enable-admission-plugins=PodSecurity,NodeRestriction",
+            "--enable-admission-plugins=PodSecurity,ImagePolicyWebhook",
             Err(
-                "invalid argument \"PodSecurity,NodeRestriction\" for --enable-admission-plugins: plugin \"NodeRestriction\" is not served yet",
+                "invalid argument \"PodSecurity,ImagePolicyWebhook\" for --enable-admission-plugins: plugin \"ImagePolicyWebhook\" is not served yet",
             ),
         ),
         (

@@ -12,7 +12,7 @@ const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag 
 const ADMISSION: &str = "requests would be admitted unchecked";
 const AUDIT: &str = "no audit log would be written";
 const AUTHENTICATION: &str = "users would not be authenticated as it says";
-const AUTHORIZATION: &str = "requests would not be authorized as it says";
+const ABAC: &str = "ABAC is what RBAC has taken the place of: no request would be judged by it";
 const ENCRYPTION: &str = "secrets would be stored unencrypted";
 
 pub(super) const REFUSED: &[Flag] = &[
@@ -53,12 +53,7 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("authentication-token-webhook-cache-ttl", One, AUTHENTICATION),
     refused("authentication-token-webhook-config-file", One, AUTHENTICATION),
     refused("authentication-token-webhook-version", One, AUTHENTICATION),
-    refused("authorization-config", One, AUTHORIZATION),
-    refused("authorization-policy-file", One, AUTHORIZATION),
-    refused("authorization-webhook-cache-authorized-ttl", One, AUTHORIZATION),
-    refused("authorization-webhook-cache-unauthorized-ttl", One, AUTHORIZATION),
-    refused("authorization-webhook-config-file", One, AUTHORIZATION),
-    refused("authorization-webhook-version", One, AUTHORIZATION),
+    refused("authorization-policy-file", One, ABAC),
     refused("encryption-provider-config", One, ENCRYPTION),
     refused("encryption-provider-config-automatic-reload", Bool, ENCRYPTION),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
