@@ -6,8 +6,9 @@
 //!
 //! Beside that, [`sequences`]: writes of one object by several managers, drawn from a seed, and who owns
 //! which field after each; [`rules`]: definitions of operators with the rules in them, and objects that pass
-//! and that fail; [`hooks`]: configurations of webhooks, and what is written under them; [`history`]: what
-//! many clients of one server were told, recorded, and judged by what a server promises.
+//! and that fail; [`hooks`]: configurations of webhooks, and what is written under them; [`rights`]: roles,
+//! bindings and questions about them; [`history`]: what many clients of one server were told, recorded, and
+//! judged by what a server promises.
 
 pub mod allowed;
 pub mod cases;
@@ -20,6 +21,7 @@ pub mod mutate;
 pub mod normal;
 pub mod pair;
 pub mod plugins;
+pub mod rights;
 pub mod rules;
 pub mod run;
 pub mod sequences;

@@ -1,5 +1,5 @@
 //! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
-//! hooks | suites | e2e | mutants`.
+//! hooks | rights | suites | e2e | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
 //! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -19,6 +19,7 @@ mod mutants;
 mod peers;
 mod plugins;
 mod python;
+mod rights;
 mod robustness;
 mod rules;
 mod run;
@@ -47,6 +48,8 @@ cargo xtask <command>
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
   hooks [--count N] [--from S]
                             send 2,000 configurations of webhooks, and writes under them, to forebay and kube-apiserver
+  rights [--count N] [--policies N]
+                            ask forebay and kube-apiserver 20,000 questions about who may do what, over 200 policies
   sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
                             send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
                             that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::fuzz(rest),
         "plugins" => plugins::plugins(rest),
         "hooks" => hooks::hooks(rest),
+        "rights" => rights::rights(rest),
         "sequences" => sequences::sequences(rest),
         "rules" => rules::rules(rest),
         "suites" => suites::suites(rest),
