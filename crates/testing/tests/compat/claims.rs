@@ -352,7 +352,15 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "a bad token or certificate", Partly(&[
         get("/version", 401).anonymous().with(&[("Authorization", "Bearer none")]),
     ], &["a_client_of_one_server_is_a_stranger_to_another"])),
-    claim(WHO, "`--authorization-mode`", Tests(&["who_has_no_role_is_told_so_in_kube_apiservers_words", "a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it", "nobody_is_a_user_whom_roles_can_be_given", "modes_are_reviewed_as_they_are"])),
+    claim(WHO, "`--authorization-mode`", Tests(&["who_has_no_role_is_told_so_in_kube_apiservers_words", "a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it", "nobody_is_a_user_whom_roles_can_be_given", "modes_are_reviewed_as_they_are", "a_right_that_is_taken_ends_no_watch_and_lets_none_begin"])),
+    claim(WHO, "nodes (`Node`, NodeRestriction)", Tests(&["a_node_reads_and_writes_what_is_its_own_as_upstream_has_it", "a_node_reads_what_its_pods_name_as_long_as_they_are_there", "what_is_not_allowed_is_refused_in_upstreams_words"])),
+    claim(WHO, "webhooks that authorize", Partly(&[
+        get("/metrics", 200).says("apiserver_authorization_webhook_evaluations_total"),
+        get("/metrics", 200).says("apiserver_authorization_decisions_total"),
+    ], &["a_webhook_is_asked_in_its_place_of_the_chain_and_heard_for_a_while", "a_question_is_asked_as_upstream_asks_it"])),
+    claim(WHO, "`--authorization-config`", Partly(&[
+        get("/metrics", 200).says("apiserver_authorization_config_controller_automatic_reloads_total"),
+    ], &["a_file_says_the_chain_with_conditions_and_policies_of_failure", "a_file_that_changes_is_taken_in_and_one_that_is_wrong_is_not", "what_is_wrong_is_told_in_upstreams_words"])),
     claim(WHO, "admission", Partly(&[
         post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
         ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),
