@@ -189,8 +189,53 @@ impl Policy {
     /// Questions about its users, from the seed of the policy.
     pub fn questions(&self, count: usize) -> Vec<Question> {
         let draw = Draw(Random::seeded(self.seed.wrapping_mul(104_729) + 1));
-        (0..count).map(|_| question(&draw, draw.one(&self.users))).collect()
+        let rules: Vec<&Value> = self.objects.iter().flat_map(|(_, object)| rules_of(object)).collect();
+        let drawn = |_| {
+            let user = draw.one(&self.users);
+            // Every other one is about what some role allows, or nearly.
+            match rules.is_empty() || draw.chance(2) {
+                true => question(&draw, user),
+                false => question_of(&draw, user, *draw.one(&rules)),
+            }
+        };
+        (0..count).map(drawn).collect()
     }
+}
+
+fn rules_of(object: &Value) -> impl Iterator<Item = &Value> {
+    object["rules"].as_array().into_iter().flatten()
+}
+
+/// A question that the rule allows, unless one part of it is changed.
+fn question_of(draw: &Draw, user: &ActsAs, rule: &Value) -> Question {
+    let one = |list: &str| {
+        let all: Vec<&str> = rule[list].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if all.is_empty() { "" } else { *draw.one(&all) }
+    };
+    let user = user.clone();
+    let verb = if draw.chance(6) { *draw.one(&ASKED_VERBS) } else { one("verbs") };
+    if rule["nonResourceURLs"].is_array() {
+        let path = one("nonResourceURLs").replace('*', "x");
+        return Question {
+            user,
+            attributes: ("nonResourceAttributes", json!({ "path": path, "verb": verb })),
+        };
+    }
+    let (resource, subresource) = one("resources").split_once('/').unwrap_or((one("resources"), ""));
+    let mut attributes = Map::new();
+    for (name, text) in [
+        ("verb", verb),
+        ("group", if draw.chance(6) { *draw.one(&ASKED_GROUPS) } else { one("apiGroups") }),
+        ("resource", resource),
+        ("subresource", if draw.chance(6) { *draw.one(&SUBRESOURCES) } else { subresource }),
+        ("name", if draw.chance(6) { *draw.one(&ASKED_NAMES) } else { one("resourceNames") }),
+        ("namespace", *draw.one(&["", "rights-a", "rights-b", "rights-c"])),
+    ] {
+        if !text.is_empty() {
+            attributes.insert(name.to_owned(), json!(text));
+        }
+    }
+    Question { user, attributes: ("resourceAttributes", Value::Object(attributes)) }
 }
 
 /// The people of a policy, and how bindings name them.
@@ -230,10 +275,10 @@ fn question(draw: &Draw, user: &ActsAs) -> Question {
     let namespace = if draw.chance(4) { "" } else { *draw.one(&NAMESPACES) };
     for (name, text) in [
         ("verb", *draw.one(&ASKED_VERBS)),
-        ("group", draw.one(&ASKED_GROUPS)),
-        ("resource", draw.one(&ASKED_RESOURCES)),
-        ("subresource", draw.one(&SUBRESOURCES)),
-        ("name", draw.one(&ASKED_NAMES)),
+        ("group", *draw.one(&ASKED_GROUPS)),
+        ("resource", *draw.one(&ASKED_RESOURCES)),
+        ("subresource", *draw.one(&SUBRESOURCES)),
+        ("name", *draw.one(&ASKED_NAMES)),
         ("namespace", namespace),
     ] {
         if !text.is_empty() {
@@ -330,7 +375,7 @@ const OWN_RESOURCES: [&str; 30] = [
 ];
 const OWN_SUBRESOURCES: [&str; 11] =
     ["", "", "", "", "status", "scale", "token", "eviction", "binding", "log", "approval"];
-const OWN_PATHS: [&str; 11] = [
+const OWN_PATHS: [&str; 10] = [
     "/api",
     "/api/v1",
     "/apis",
@@ -358,11 +403,11 @@ pub fn own_questions(seed: u64, count: usize) -> Vec<Question> {
         let names = ["", "", "n1", "n2", "own", "other", "x", "kube-root-ca.crt"];
         for (name, text) in [
             ("verb", *draw.one(&ASKED_VERBS)),
-            ("group", draw.one(&OWN_GROUPS)),
-            ("resource", draw.one(&OWN_RESOURCES)),
-            ("subresource", draw.one(&OWN_SUBRESOURCES)),
-            ("name", draw.one(&names)),
-            ("namespace", draw.one(&namespaces)),
+            ("group", *draw.one(&OWN_GROUPS)),
+            ("resource", *draw.one(&OWN_RESOURCES)),
+            ("subresource", *draw.one(&OWN_SUBRESOURCES)),
+            ("name", *draw.one(&names)),
+            ("namespace", *draw.one(&namespaces)),
         ] {
             if !text.is_empty() {
                 attributes.insert(name.to_owned(), json!(text));
