@@ -32,8 +32,8 @@ pub struct ResourceAttributes<'a> {
     pub resource: &'a str,
     pub subresource: &'a str,
     pub name: &'a str,
-    /// What a LIST, a WATCH or a DELETE of a collection is confined to, as far as it can be read: a requirement
-    /// less is more that is asked for.
+    /// What a LIST, a WATCH or a DELETE of a collection is confined to, as far as it can be read: a
+    /// requirement less is more that is asked for.
     pub fields: &'a [FieldRequirement],
     pub labels: &'a [LabelRequirement],
 }

@@ -134,8 +134,8 @@ pub fn path(namespace: &str, resource: &str) -> String {
 }
 
 impl Policy {
-    /// Two roles of the cluster, one that gathers, two of namespaces; six bindings to them, and to one that is
-    /// not there; users, groups and service accounts of its own.
+    /// Two roles of the cluster, one that gathers, two of namespaces; six bindings to them, and to one that
+    /// is not there; users, groups and service accounts of its own.
     pub fn draw(seed: u64) -> Policy {
         let draw = Draw(Random::seeded(seed.wrapping_mul(7_919) + 32));
         let mut objects = Vec::new();

@@ -1,7 +1,7 @@
 //! Which objects lead to which node, as pods, volumes, attachments and slices of this server come and go.
 //!
-//! In: their informers. Out: the graph that the node authorizer decides by, published after each batch. Never:
-//! runs where no node is asked about; keeps an object.
+//! In: their informers. Out: the graph that the node authorizer decides by, published after each batch.
+//! Never: runs where no node is asked about; keeps an object.
 
 use std::sync::Arc;
 

@@ -157,8 +157,8 @@ impl RequestInfo {
         }
     }
 
-    /// Notes its selectors: those of the deprecated forms do not count. One that cannot be read counts as none,
-    /// and is told of where the request is answered.
+    /// Notes its selectors: those of the deprecated forms do not count. One that cannot be read counts as
+    /// none, and is told of where the request is answered.
     fn confine(&mut self, query: &Query) {
         if self.path_form || !matches!(self.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
             return;

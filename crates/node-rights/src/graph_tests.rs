@@ -182,7 +182,7 @@ fn a_pod_that_names_what_it_named_changes_nothing() {
 fn large() -> NodeGraph {
     let mut graph = NodeGraph::default();
     for at in 0..20_000 {
-        let namespace = format!("namespace-{}", at % 100);
+        let namespace = format!("namespace-{}", at / 10 % 100);
         let node = format!("node-{}.example.com", at * 7 % 500);
         let pod = json!({
             "metadata": { "name": format!("deployment-{}-7d4b9c6f5-{at:05}", at / 10) },

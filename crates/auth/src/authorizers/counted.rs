@@ -9,7 +9,7 @@ use forebay_apimachinery::{Attributes, Caller};
 use forebay_authorization::DecisionCounts;
 
 /// See the module's doc.
-pub struct Counted {
+pub struct CountedDecisions {
     pub inner: Box<dyn Authorizer>,
     pub counts: Arc<DecisionCounts>,
 }
@@ -27,7 +27,7 @@ impl<A: Authorizer> Authorizer for Shared<A> {
     }
 }
 
-impl Counted {
+impl CountedDecisions {
     fn count(&self, decision: Decision) -> Decision {
         if decision.is_allowed() {
             self.counts.allowed();
@@ -38,7 +38,7 @@ impl Counted {
     }
 }
 
-impl Authorizer for Counted {
+impl Authorizer for CountedDecisions {
     fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
         match self.inner.authorize(asked) {
             Eventual::Now(decision) => Eventual::Now(self.count(decision)),

@@ -20,7 +20,7 @@ use forebay_apimachinery::{Attributes, Caller};
 
 use crate::config::{Authorization, AuthorizationMode};
 use always::{AlwaysAllow, AlwaysDeny, Masters};
-use counted::{Counted, Shared};
+use counted::{CountedDecisions, Shared};
 use node::Node;
 use rbac::Rbac;
 
@@ -49,7 +49,7 @@ impl Authorizers {
         members.extend(authorization.modes.iter().map(|mode| -> Box<dyn Authorizer> {
             let counted = |kind: &'static str, name: &str, inner: Box<dyn Authorizer>| {
                 let counts = authorization.metrics.decisions(kind, name);
-                Box::new(Counted { inner, counts })
+                Box::new(CountedDecisions { inner, counts })
             };
             match mode {
                 AuthorizationMode::AlwaysAllow => {
