@@ -18,6 +18,6 @@ pub use authorization::{
 pub use caches::{Caches, Relief};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
-    Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read, ReviewRequest,
-    Success, SuccessOf,
+    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read,
+    ReviewRequest, Success, SuccessOf,
 };

@@ -1,13 +1,15 @@
-//! What goes on beside a request: what an audit log may want to know of it, and its turn, which it leaves to
-//! others while it waits for somebody else.
+//! What goes on beside a request: what an audit log may want to know of it, the trace that is told of it, and
+//! its turn, which it leaves to others while it waits for somebody else.
 //!
-//! In: annotations, a wait. Out: the annotations, for who asked for them. Never: more of them than there is a
+//! In: annotations, parts of its work, a wait. Out: the annotations, for who asked for them. Never: more of them than there is a
 //! limit of; decides who has a turn.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use forebay_spans::{OpenSpan, Trace};
 
 use crate::limits::{AUDIT_ANNOTATIONS_MAX, AUDIT_BYTES_MAX};
 
@@ -17,6 +19,8 @@ pub struct RequestContext {
     /// Where annotations go; none where nobody asks for them.
     pub audit: Option<Arc<AuditAnnotations>>,
     pub turn: Option<Arc<dyn Turn>>,
+    /// What a part of its work is told by; none where nothing of it is told.
+    pub trace: Option<Trace>,
 }
 
 /// The turn of a request that is worked on.
@@ -48,6 +52,11 @@ impl RequestContext {
         let came = wait.await;
         turn.resume().await;
         came
+    }
+
+    /// The beginning of a part of its work, which ends when this is dropped.
+    pub fn span(&self, name: &'static str) -> Option<OpenSpan> {
+        self.trace.as_ref().map(|trace| trace.span(name))
     }
 
     /// Notes what `of` says, if anybody asks: `of` is called only then.

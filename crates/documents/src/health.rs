@@ -11,6 +11,8 @@ use std::sync::Arc;
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::Query;
 
+use crate::slis::Slis;
+
 /// One thing that can be well or not.
 #[derive(Clone)]
 pub struct Check {
@@ -58,9 +60,9 @@ pub enum Reasons {
     Withheld,
 }
 
-/// All checks, in order.
+/// All checks, in order, and how they went.
 #[derive(Clone)]
-pub struct Checks(Arc<[Check]>);
+pub struct Checks(Arc<[Check]>, Arc<Slis>);
 
 impl Check {
     pub fn new(
@@ -97,7 +99,7 @@ impl Endpoint {
 
 impl Checks {
     pub fn new(checks: Vec<Check>) -> Checks {
-        Checks(checks.into())
+        Checks(checks.into(), Arc::default())
     }
 
     /// Asks one check, or all. Of all together nobody is told the reasons.
@@ -105,7 +107,7 @@ impl Checks {
         let mut asked =
             self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
         match one {
-            None => all(endpoint, asked, query),
+            None => all(endpoint, asked, query, &self.1),
             Some(name) => match asked.find(|check| check.name == name) {
                 None => CheckResult::Unknown,
                 Some(check) => match (check.run)() {
@@ -118,6 +120,11 @@ impl Checks {
                 },
             },
         }
+    }
+
+    /// How all of them went so far.
+    pub fn slis(&self) -> &Slis {
+        &self.1
     }
 
     /// `/healthz/ping` and so on, for the list of paths.
@@ -135,7 +142,12 @@ impl Checks {
     }
 }
 
-fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &Query) -> CheckResult {
+fn all<'c>(
+    endpoint: Endpoint,
+    checks: impl Iterator<Item = &'c Check>,
+    query: &Query,
+    slis: &Slis,
+) -> CheckResult {
     let mut excluded: Vec<&str> = query.all("exclude").collect();
     let (mut text, mut failed) = (String::new(), Vec::new());
     for check in checks {
@@ -145,7 +157,9 @@ fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &
             text.push_str(&format!("[+]{} excluded: ok\n", check.name));
             continue;
         }
-        match (check.run)() {
+        let came_to = (check.run)();
+        slis.observe(&check.name, endpoint.name(), came_to.is_ok());
+        match came_to {
             Ok(()) => text.push_str(&format!("[+]{} ok\n", check.name)),
             Err(why) => {
                 tracing::warn!(check = check.name, why, "health check failed");

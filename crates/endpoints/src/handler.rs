@@ -19,6 +19,7 @@ use forebay_object::Object;
 use forebay_reads::Weight;
 use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_spans::{Trace, Tracer};
 use forebay_transport::{Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
 use http::{HeaderMap, HeaderValue, Method};
@@ -72,6 +73,8 @@ pub struct Handler {
     /// Where there may be other servers.
     pub neighbourhood: Option<Arc<Neighbourhood>>,
     pub documents: Documents,
+    /// What is told of requests; none where nothing is.
+    pub tracer: Option<Arc<Tracer>>,
     pub request_timeout: Duration,
 }
 
@@ -97,6 +100,8 @@ pub struct Head {
     /// Raised when its connection is told to go.
     pub going: Shutdown,
     pub audit_id: HeaderValue,
+    /// What a part of the work is told by.
+    pub trace: Option<Trace>,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -120,7 +125,7 @@ impl Head {
     /// What goes on beside it, once it has its turn.
     pub fn context(&self) -> RequestContext {
         let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
-        RequestContext { audit: None, turn }
+        RequestContext { audit: None, turn, trace: self.trace.clone() }
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {

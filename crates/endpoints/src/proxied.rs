@@ -5,7 +5,8 @@
 //!
 //! Source: kube-aggregator v0.36.3 `apiserver/handler_proxy.go`.
 
-use forebay_apimachinery::{Status, Verb};
+use forebay_apimachinery::options::Query;
+use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
@@ -18,11 +19,13 @@ use http::{HeaderValue, Response, Uri, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::connect_options;
 use crate::flow_control;
 use crate::handler::{Handler, Head};
 use crate::request_info::RequestInfo;
 use crate::response::{Content, ResponseBody};
 use crate::status::{self, Failure};
+use crate::warnings;
 
 /// The way to who answers a request, if that is somebody else. Of paths that are about no resource it is the
 /// document of a version, and what OpenAPI says of it.
@@ -89,43 +92,70 @@ pub async fn answer(
 /// Answers a request for what runs behind an object: whoever knows it does, or it is said that nobody does.
 ///
 /// # Errors
-/// As [`connect`]; 405.
+/// 403: whoever acts within a container creates something, and policies and webhooks may have something
+/// against it. 429; 405; what is said by who knows.
 pub async fn connected(
     handler: &Handler,
     head: &Head,
     target: &Target,
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
-    if let Some(behind) = &handler.aggregation.behind
-        && let Some(answer) = connect(handler, head, (&**behind, target), body).await?
-    {
-        return Ok(answer);
-    }
-    match handler.api.connect(target).wait().await? {}
-}
-
-/// Sends a request for what runs behind an object on to who knows it, and its answer back.
-///
-/// # Errors
-/// 403: whoever acts within a container creates something. 429; what is said by who knows.
-async fn connect(
-    handler: &Handler,
-    head: &Head,
-    (behind, target): (&dyn Connects, &Target),
-    body: Incoming,
-) -> Result<Option<HttpResponse>, Failure> {
     let subresource = target.subresource.as_deref().unwrap_or_default();
     // Whatever the method: WebSocket begins with a GET.
     if matches!(subresource, "exec" | "attach" | "portforward") {
         handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
     }
     handler.begin(head, || flow_control::proxied(true, REQUEST_BYTES, WATCH_BYTES)).await?;
+    let (query, told) = admitted(handler, head, target).await?;
+    let query = query.as_ref().unwrap_or(&head.query);
+    if let Some(behind) = &handler.aggregation.behind
+        && let Some(mut answer) = connect(handler, head, (&**behind, target, query), body).await?
+    {
+        warnings::headers(&told).into_iter().for_each(|value| {
+            answer.headers_mut().append(header::WARNING, value);
+        });
+        return Ok(answer);
+    }
+    match handler.api.connect(target).wait().await? {}
+}
+
+/// Asks whoever judges writes: another query, if they say something else of it, and warnings.
+async fn admitted(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+) -> Result<(Option<Query>, Vec<String>), Failure> {
+    let known = target.subresource.as_deref().and_then(|name| target.served.subresource(name));
+    let Some(known) = known else { return Ok((None, Vec::new())) };
+    let segments = head.info.rest.iter().flat_map(|segment| ["/", segment]);
+    let Some(options) = connect_options::of(&known.gvk, &head.query, &segments.collect::<String>())? else {
+        return Ok((None, Vec::new()));
+    };
+    if head.query.first("dryRun").is_some() {
+        return Err(Status::bad_request("dryRun is not supported").into());
+    }
+    let target = Target { lease: Lease::of_one_tree(), context: head.context(), ..target.clone() };
+    let admitted = handler.api.admit_connection(&target, options.clone()).wait().await?;
+    let query = (admitted.value != options).then(|| connect_options::query(&admitted.value));
+    Ok((query, admitted.warnings))
+}
+
+/// Sends a request for what runs behind an object on to who knows it, and its answer back.
+///
+/// # Errors
+/// What is said by who knows.
+async fn connect(
+    handler: &Handler,
+    head: &Head,
+    (behind, target, query): (&dyn Connects, &Target, &Query),
+    body: Incoming,
+) -> Result<Option<HttpResponse>, Failure> {
     let asked = ConnectRequest {
         namespace: target.namespace(),
         name: target.name(),
-        subresource,
+        subresource: target.subresource.as_deref().unwrap_or_default(),
         method: &head.method,
-        query: &head.query,
+        query,
         headers: &head.headers,
         is_websocket: websocket::is_asked(&head.headers),
     };

@@ -15,6 +15,7 @@ use forebay_catalog::Served;
 use forebay_proxy::ProxyRoute;
 use forebay_room::Held;
 use forebay_rt::Random;
+use forebay_spans::OpenSpan;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body::Body as _;
@@ -34,6 +35,7 @@ use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::{self, ResponseBody};
 use crate::status::{self, Failure};
+use crate::traces;
 use crate::websocket;
 
 /// Who answers a request.
@@ -68,7 +70,7 @@ impl Handler {
                         answer::failure(&failure, &parts.headers, &query)
                     }
                 };
-                (answered, (None, None, None, record))
+                (answered, (None, None, None, None, record))
             }
             Ok(info) => {
                 let route = proxied::route(self, &info);
@@ -89,31 +91,35 @@ impl Handler {
                     channel: channel.clone(),
                     going: connection.going().clone(),
                     audit_id: audit_id.clone(),
+                    trace: None,
                     seat: Mutex::default(),
                 };
                 let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
-                let answered =
-                    match self.admit(&mut head, (head_bytes, is_here), &labels, (known, connection)).await {
-                        Err(failure) => Err(failure),
-                        Ok(room) => {
-                            let to = match route {
-                                Some(route) => To::Another(route, parts.uri),
-                                None => To::Served(served),
-                            };
-                            let mut answered = self.within_time(&head, to, body).await;
-                            if let Ok(answer) = &mut answered {
-                                answer.body_mut().set_head_lease(room);
-                            }
-                            answered
+                let admitted =
+                    self.admit(&mut head, (head_bytes, is_here), &labels, (known, connection)).await;
+                let span = traces::begin(self, &head, started, &parts.uri);
+                head.trace = span.as_ref().and_then(OpenSpan::trace);
+                let answered = match admitted {
+                    Err(failure) => Err(failure),
+                    Ok(room) => {
+                        let to = match route {
+                            Some(route) => To::Another(route, parts.uri),
+                            None => To::Served(served),
+                        };
+                        let mut answered = self.within_time(&head, to, body).await;
+                        if let Ok(answer) = &mut answered {
+                            answer.body_mut().set_head_lease(room);
                         }
-                    };
+                        answered
+                    }
+                };
                 let seat = head.seat().take();
                 let mut response = answered.unwrap_or_else(|failure| self.failed(failure, &head, connection));
                 if let Some(warning) = deprecation {
                     resource::add_warnings(&mut response, &[warning]);
                 }
                 let ticket = head.flow.finish(response.headers_mut());
-                (response, (seat, ticket, head.usage, record))
+                (response, (seat, ticket, head.usage, span, record))
             }
         };
         response.headers_mut().insert(AUDIT_ID, audit_id);
@@ -121,8 +127,9 @@ impl Handler {
             *response.body_mut() = ResponseBody::whole("");
         }
         self.charge_whole(response.body_mut(), &channel);
-        let (seat, ticket, usage, mut record) = recorded;
+        let (seat, ticket, usage, span, mut record) = recorded;
         usage.iter().for_each(|usage| status::put_down(response.status(), usage));
+        record.tell(span);
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
         response.body_mut().hold_turn(ticket);

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use forebay_api::{Api, Caches};
 use forebay_auth::{Access, Authenticators};
 use forebay_documents::health::{Check, Checks, Endpoints};
+use forebay_documents::metrics::process;
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
+use forebay_documents::zpages::Zpages;
 use forebay_flow::Configuration;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_spans::Tracer;
 use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
 use forebay_usage::Usages;
 use forebay_webhooks::WebhookMetrics;
@@ -63,6 +66,8 @@ pub struct Backing {
     /// What is counted of calls of webhooks.
     pub webhooks: Arc<WebhookMetrics>,
     pub aggregation: Aggregation,
+    /// What is told of requests; none where nothing is.
+    pub tracer: Option<Arc<Tracer>>,
 }
 
 impl Backing {
@@ -73,7 +78,8 @@ impl Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
         let (neighbours, webhooks) = (None, Arc::default());
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
-        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation }
+        let tracer = None;
+        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation, tracer }
     }
 }
 
@@ -178,7 +184,7 @@ pub(crate) fn handler(
     backing: Backing,
     (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let Backing { api, clock, random, neighbours, aggregation, .. } = backing;
+    let Backing { api, clock, random, neighbours, aggregation, tracer, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
     let usages = Usages::new(clock.clone(), random.next_u64());
@@ -203,7 +209,9 @@ pub(crate) fn handler(
             checks: Checks::new(checks),
             version: version::document(&config.version).into(),
             address,
+            zpages: zpages(config, &clock),
         },
+        tracer,
         request_timeout: config.request_timeout,
         api,
         clock,
@@ -217,6 +225,14 @@ pub(crate) fn handler(
         aggregation,
         neighbourhood,
     }
+}
+
+/// What is told of this process.
+fn zpages(config: &ApiServerConfig, clock: &Clock) -> Zpages {
+    let version = config.version.kubernetes.trim_start_matches('v').to_owned();
+    let emulated = version.split('.').take(2).collect::<Vec<_>>().join(".");
+    let started = process::started().map_or(clock.unix_ms() as i64 / 1_000, |seconds| seconds as i64);
+    Zpages { flags: config.flags.clone(), version, emulated, started }
 }
 
 /// With flow control there are no limits beside its own.

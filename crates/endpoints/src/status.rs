@@ -63,6 +63,11 @@ pub fn is_termination(code: u16) -> bool {
     matches!(StatusCode::from_u16(code), Ok(StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT))
 }
 
+/// Whether the server could not answer, and not for what it was asked.
+pub fn is_own_fault(code: u16) -> bool {
+    StatusCode::from_u16(code).is_ok_and(|code| code.is_server_error())
+}
+
 /// Tells of an answer that sends its client away, or has it list.
 pub fn put_down(code: StatusCode, usage: &Usage) {
     match code {

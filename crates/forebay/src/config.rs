@@ -9,6 +9,7 @@ mod cidr;
 mod decide;
 mod front_proxy;
 mod host;
+mod operating;
 mod reader;
 mod tls_policy;
 
@@ -26,6 +27,7 @@ use forebay_registry::{Admission, PortRange};
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
 pub use host::Host;
+pub use operating::Operating;
 pub use tls_policy::{TlsPolicy, TlsVersion};
 
 /// Everything that `forebay serve` was told, checked.
@@ -49,6 +51,7 @@ pub struct ServeConfig {
     /// Which controllers run beside the API.
     pub controllers: Selection,
     pub limits: Limits,
+    pub operating: Operating,
     pub admission: Admission,
     /// What its plugins are told.
     pub admission_file: Option<PathBuf>,

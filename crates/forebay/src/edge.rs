@@ -84,6 +84,7 @@ pub(crate) fn config(prepared: &Prepared, rights: &Arc<RightsInForce>) -> ApiSer
         watch_termination_grace: serving.watch_termination_grace,
         memory: memory(limits.memory),
         external_address: serving.external_hostname.clone(),
+        flags: decided.operating.flags.clone(),
         version: VersionInfo {
             kubernetes: KUBERNETES_VERSION.to_string(),
             forebay: VERSION.to_string(),

@@ -45,6 +45,9 @@ pub enum Error {
     /// What admission plugins are told cannot be used.
     #[error("admission configuration {}: {reason}", path.display())]
     AdmissionFile { path: PathBuf, reason: String },
+    /// What is told of requests, and where, cannot be used.
+    #[error("tracing configuration {}: {reason}", path.display())]
+    TracingFile { path: PathBuf, reason: String },
     #[error("token file {}: line {line}: {reason}", path.display())]
     TokenFile { path: PathBuf, line: u64, reason: String },
     /// A server does not say who uses it.
@@ -71,6 +74,7 @@ impl Error {
             | Self::Migrate(_)
             | Self::Pki(_)
             | Self::AdmissionFile { .. }
+            | Self::TracingFile { .. }
             | Self::TokenFile { .. }
             | Self::Top(_)
             | Self::Serve(_)

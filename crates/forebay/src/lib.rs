@@ -28,4 +28,5 @@ mod snapshot;
 pub mod store;
 mod token_key_files;
 mod top;
+mod tracing_file;
 pub mod version;

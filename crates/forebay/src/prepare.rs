@@ -16,12 +16,16 @@ use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 use crate::token_key_files;
+use crate::tracing_file;
 use forebay_migrate::data_dir;
 use forebay_pki::CertificateFiles;
 use forebay_pki::front_proxy::{self, FrontProxy};
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::private_files;
+use forebay_pki::signing::SigningAuthority;
 use forebay_pki::{self as pki, KeyPairPem, Pki};
+use forebay_registry::PluginSettings;
+use forebay_spans::TracingConfiguration;
 use forebay_webhook_client::CredentialsOfPlugins;
 
 /// Where, in the directory of certificates, that of aggregated servers is.
@@ -43,6 +47,10 @@ pub struct Prepared {
     pub webhook_credentials: CredentialsOfPlugins,
     pub front_proxy: FrontProxyFiles,
     pub kubelets: Option<KubeletFiles>,
+    /// What is told of requests.
+    pub(crate) tracing: Option<TracingConfiguration>,
+    /// Signs what is asked for and approved.
+    pub(crate) signing: Arc<SigningAuthority>,
     pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
     pub(crate) authority: String,
@@ -119,7 +127,13 @@ impl Prepared {
         made: Made,
     ) -> Result<Self, Error> {
         let admission = config.admission.with_security(given.admission.security);
-        config.admission = admission.with_limited(given.admission.limited);
+        let lost_nodes = config.operating.lost_nodes;
+        let settings = PluginSettings { lost_nodes, ..given.admission.settings };
+        if admission.is_turned_on("EventRateLimit") && settings.event_rates.is_empty() {
+            let why = "plugin EventRateLimit has no limits: --admission-control-config-file is to say them";
+            return Err(Error::Conflict(why.to_owned()));
+        }
+        config.admission = admission.with_limited(given.admission.limited).with_settings(settings);
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
@@ -144,6 +158,8 @@ impl Prepared {
             webhook_credentials: given.admission.webhook_credentials,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
+            tracing: given.tracing,
+            signing: pki.signing,
             admin: pki.admin,
             authority,
             tls_server_name,
@@ -180,6 +196,7 @@ struct Given {
     proxy_ca: Option<String>,
     proxy_client: Option<KeyPairPem>,
     kubelets: Option<KubeletFiles>,
+    tracing: Option<TracingConfiguration>,
 }
 
 impl Given {
@@ -206,6 +223,7 @@ impl Given {
                 Some(path) => admission_files::read(path)?,
                 None => admission_files::AdmissionFiles::default(),
             },
+            tracing: config.operating.tracing_file.as_deref().map(tracing_file::read).transpose()?,
             proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
                 Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
                 None => None,

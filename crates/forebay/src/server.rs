@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_aggregator::{Aggregator, AggregatorConfig, PublishedAuthentication, keep_published};
-use forebay_controllers::RootCa;
+use forebay_controllers::{RootCa, Signing};
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
 use forebay_kubelet::{KubeletConfig, Kubelets};
@@ -17,6 +17,8 @@ use forebay_proxy::{Connects, RemoteHeaders};
 use forebay_rbac::RightsInForce;
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_span_export::ExportConfig;
+use forebay_spans::{Tracer, TracingConfiguration};
 use forebay_webhook_client::WebhookClient;
 use forebay_webhooks::WebhookMetrics;
 use jiff::Timestamp;
@@ -51,6 +53,7 @@ pub struct Server {
     kubelets: Option<KubeletConfig>,
     trusted: Trusted,
     webhook_metrics: Arc<WebhookMetrics>,
+    tracer: Option<Arc<Tracer>>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -116,11 +119,13 @@ impl Server {
         let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
+        let identity = identity(store.history(), &services);
+        let tracer = prepared.tracing.as_ref().map(|to| trace(to, &identity, &clock, &tasks));
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
-            identity: Some(identity(store.history(), &services)),
+            identity: Some(identity),
             services,
             admission: config.admission.clone(),
             webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
@@ -137,6 +142,11 @@ impl Server {
         let controllers = forebay_controllers::ControllerConfig {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
+            authorizer: edge::authorizer(config, &rights),
+            signing: Some(Signing {
+                authority: prepared.signing.clone(),
+                duration: config.operating.signing_duration,
+            }),
         };
         Ok(Server {
             store,
@@ -151,6 +161,7 @@ impl Server {
             kubelets: aggregation::kubelets(prepared)?,
             trusted,
             webhook_metrics,
+            tracer,
         })
     }
 
@@ -187,6 +198,7 @@ impl Server {
             kubelets,
             trusted: _,
             webhook_metrics,
+            tracer,
         } = self;
         let served = async {
             tokio::select! {
@@ -218,7 +230,7 @@ impl Server {
             });
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
-            let backing = Backing { flow_control, neighbours, webhooks, aggregation, ..backing };
+            let backing = Backing { flow_control, neighbours, webhooks, aggregation, tracer, ..backing };
             let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}
@@ -234,6 +246,21 @@ impl Server {
         store.close();
         served
     }
+}
+
+/// What tells of requests, as `to` says, until the server leaves.
+fn trace(
+    to: &TracingConfiguration,
+    identity: &forebay_registry::Identity,
+    clock: &Clock,
+    tasks: &Tasks,
+) -> Arc<Tracer> {
+    let (tracer, ended) = Tracer::new(to, clock.clone(), Random::system());
+    let service = ("apiserver".to_owned(), identity.name().to_owned());
+    let config = ExportConfig { collector: to.collector.clone(), service };
+    let export = forebay_span_export::run(config, tracer.clone(), ended, clock.clone(), tasks.clone());
+    tasks.spawn_graceful("spans", export);
+    tracer
 }
 
 /// The other servers of the store, where there may be any.

@@ -37,7 +37,7 @@ impl TracingConfiguration {
         let (version, kind) = (text("apiVersion"), text("kind"));
         let is_known = version
             .split_once('/')
-            .is_some_and(|(group, version)| group == GROUP && VERSIONS.iter().any(|known| *known == version));
+            .is_some_and(|(group, version)| group == GROUP && VERSIONS.contains(&version));
         if !is_known || kind != "TracingConfiguration" {
             return Err(format!("no kind {kind:?} is registered for version {version:?}"));
         }

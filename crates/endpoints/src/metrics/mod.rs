@@ -102,6 +102,7 @@ impl Metrics {
         }
         webhooks::write(&mut text, &self.webhooks.counted());
         webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
+        webhooks::write_policies(&mut text, &self.webhooks.policies.counted());
         availability.write(&mut text);
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;

@@ -12,7 +12,7 @@ use forebay_pki::{CertificateFiles, ServingNames};
 use super::reader::Reader;
 use super::{
     Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
+    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy, operating,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -46,6 +46,7 @@ impl ServeConfig {
             authorization_modes: authorization_modes(&read, &mut warnings)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,
+            operating: operating::decide(&read)?,
             admission,
             admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,

@@ -284,13 +284,29 @@ fn admission_plugins_are_known_by_name() {
             Ok(without(&["NamespaceLifecycle", "Priority"])),
         ),
         (
+            "--enable-admission-plugins=AlwaysPullImages,Priority",
+            Ok(format!("{:?}", Admission::default().with(["AlwaysPullImages"]))),
+        ),
+        (
+            "--admission-control=Priority --disable-admission-plugins=RuntimeClass",
+            Err(
+                "--admission-control and --enable-admission-plugins/--disable-admission-plugins are mutually exclusive",
+            ),
+        ),
+        (
+            "--enable-admission-plugins=ImagePolicyWebhook",
+            Err(
+                "invalid argument \"ImagePolicyWebhook\" for --enable-admission-plugins: plugin \"ImagePolicyWebhook\" cannot be turned on: no image would be asked about: let an admission webhook judge pods",
+            ),
+        ),
+        (
             "--enable-admission-plugins=Nope",
             Err("invalid argument \"Nope\" for --enable-admission-plugins: plugin \"Nope\" is unknown"),
         ),
         (
             "--enable-admission-plugins=PodSecurity,NodeRestriction",
             Err(
-                "invalid argument \"PodSecurity,NodeRestriction\" for --enable-admission-plugins: plugin \"NodeRestriction\" is not served yet",
+                "invalid argument \"PodSecurity,NodeRestriction\" for --enable-admission-plugins: plugin \"NodeRestriction\" cannot be turned on: it is not served yet",
             ),
         ),
         (
@@ -303,6 +319,9 @@ fn admission_plugins_are_known_by_name() {
         let got = decide(line).map(|config| format!("{:?}", config.admission)).map_err(|error| error.line());
         assert_eq!(got, want.map_err(str::to_owned), "{line}");
     }
+    let only = config("--admission-control=ResourceQuota,AlwaysPullImages").admission;
+    assert!(only.has("ResourceQuota") && !only.has("MutatingAdmissionWebhook"));
+    assert!(only.is_turned_on("AlwaysPullImages") && !only.is_turned_on("PodNodeSelector"));
     let off = config("--disable-admission-plugins=NamespaceLifecycle,Priority,PodNodeSelector");
     assert_eq!(off.warnings, Vec::<String>::new());
 }

@@ -9,14 +9,12 @@ const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag 
     Flag { name, kind, class: Class::Refused(why) }
 }
 
-const ADMISSION: &str = "requests would be admitted unchecked";
 const AUDIT: &str = "no audit log would be written";
 const AUTHENTICATION: &str = "users would not be authenticated as it says";
 const AUTHORIZATION: &str = "requests would not be authorized as it says";
 const ENCRYPTION: &str = "secrets would be stored unencrypted";
 
 pub(super) const REFUSED: &[Flag] = &[
-    refused("admission-control", List, ADMISSION),
     refused("audit-log-batch-buffer-size", One, AUDIT),
     refused("audit-log-batch-max-size", One, AUDIT),
     refused("audit-log-batch-max-wait", One, AUDIT),

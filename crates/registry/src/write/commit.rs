@@ -49,6 +49,8 @@ pub(super) fn claim<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
 /// a new one is taken.
 pub(super) fn commit<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     Eventual::later(async move {
+        let mut span = write.target.context.span("Commit");
+        span.iter_mut().for_each(|span| span.set("resource", write.served().resource().to_owned()));
         if write.verb == Verb::Create && write.attempts.is_none() {
             commit_new(write, context).await
         } else {

@@ -77,7 +77,7 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
             let gvk = eviction_kind(write.kind_sent()?, body, target);
             take_sent(write, incoming::read(target, &gvk, body, write.validation)?);
         }
-        Input::Deletion(_) => {}
+        Input::Deletion(_) | Input::Connection => {}
     }
     Ok(())
 }
@@ -184,7 +184,7 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             strategy::apply_scale(&served.rules(), &write.sent, &mut write.proposed)
                 .map_err(|error| scale::refused(target, error))?;
         }
-        Input::Binding(_) | Input::Eviction(_) | Input::Deletion(_) => {}
+        Input::Binding(_) | Input::Eviction(_) | Input::Deletion(_) | Input::Connection => {}
     }
     Ok(())
 }

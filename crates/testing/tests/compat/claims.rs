@@ -286,9 +286,16 @@ pub const CLAIMS: &[Claim] = &[
     claim(DOCUMENTS, "`/openid/v1/jwks`, `/.well-known/openid-configuration`", Partly(&[
         get("/openid/v1/jwks", 200).says("\"keys\""), get("/.well-known/openid-configuration", 200).says("\"issuer\":\"https://"),
     ], &["others_learn_issuer_and_keys"])),
-    claim(DOCUMENTS, "`/debug/pprof`, `/logs`, `/metrics/slis`, `/flagz`, `/statusz`", Asked(&[
-        get("/debug/pprof", 404), get("/logs", 404), get("/metrics/slis", 404), get("/flagz", 404), get("/statusz", 404),
+    claim(DOCUMENTS, "`/metrics/slis`", Asked(&[
+        get("/livez", 200), get("/metrics/slis", 200).says("kubernetes_healthchecks_total{name=\"etcd\",status=\"success\",type=\"livez\"} "),
     ])),
+    claim(DOCUMENTS, "`/statusz`, `/flagz`", Asked(&[
+        get("/statusz", 200).says("\napiserver statusz\n"), get("/flagz", 200).says("\napiserver flagz\n"),
+        get("/flagz", 200).with(&[("Accept", "application/json;as=Flagz;v=v1beta1;g=config.k8s.io")]).says("\"authorization-mode\":\"[AlwaysAllow]\""),
+        get("/statusz", 200).with(&[("Accept", "application/json;as=Statusz;v=v1alpha1;g=config.k8s.io")]).says("\"emulationVersion\":\"1.36\""),
+        get("/statusz", 406).with(&[("Accept", "application/json")]), get("/statusz", 401).anonymous(),
+    ])),
+    claim(DOCUMENTS, "`/debug/pprof`, `/logs`", Asked(&[get("/debug/pprof", 404), get("/logs", 404)])),
     claim(CRDS, "several versions, `conversion: None`", Asked(&[get("/apis/example.com/v2/namespaces/default/things/t", 200).says("example.com/v2")])),
     claim(CRDS, "conversion webhooks", Partly(&[get("/metrics", 200).says("apiserver_conversion_webhook_request_total")], &[
         "every_verb_answers_in_the_version_that_is_asked_for", "fields_are_owned_across_versions",
@@ -362,7 +369,7 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
             r#"{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]},"validations":[{"expression":"1"}]}}"#, 422)
             .says("must evaluate to bool but got int"),
-    ], &["validating_policies_judge_as_kube_apiservers_do", "mutating_policies_change_what_kube_apiservers_do", "policies_see_the_options_and_the_subresource_of_a_request", "what_is_sent_to_a_subresource_is_mutated", "what_policies_make_of_applied_objects_and_of_their_managers"])),
+    ], &["validating_policies_judge_as_kube_apiservers_do", "mutating_policies_change_what_kube_apiservers_do", "policies_see_the_options_and_the_subresource_of_a_request", "what_is_sent_to_a_subresource_is_mutated", "what_policies_make_of_applied_objects_and_of_their_managers", "policies_judge_connections_and_say_where_they_go"])),
     claim(WHO, "admission webhooks", Partly(&[
         post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
         get("/metrics", 200).says("apiserver_admission_webhook_request_total"),

@@ -17,8 +17,8 @@ use forebay_policy::{FailurePolicy, Matched};
 use forebay_rt::Instant;
 use forebay_schema::builtin::{codec, table};
 use forebay_webhooks::{
-    CallFailure, CallOutcome, Calling, Destination, Judgement, NoAnswer, Review, SideEffects, Webhook,
-    WebhookSort, judge,
+    CallFailure, CallOutcome, Calling, ConditionsOf, Destination, Judgement, NoAnswer, Review, SideEffects,
+    Webhook, WebhookSort, judge,
 };
 use serde_json::Value;
 
@@ -166,7 +166,8 @@ impl<'a> Asking<'a> {
         });
         let took = clock.now() - since;
         let (name, operation) = (&invocation.webhook.name, self.view.operation());
-        self.view.context.config.webhook_metrics.conditions(name, sort, operation, took, errors);
+        let (of, metrics) = (ConditionsOf::Webhook(sort), &self.view.context.config.webhook_metrics);
+        metrics.conditions((name, of), operation, took, errors);
         held.map_err(|why| write.judged_attributes().forbidden_as(self.view.name(), &why))
     }
 
@@ -207,12 +208,21 @@ impl<'a> Asking<'a> {
             parts: self.review(write, invocation, version, &uid, shown),
             lease: answer.clone(),
         };
+        let mut span = write.target.context.span(match sort {
+            WebhookSort::Mutating => "Call mutating webhook",
+            WebhookSort::Validating => "Call validating webhook",
+        });
+        if let Some(span) = &mut span {
+            span.set("webhook", webhook.name.to_string());
+            span.set("UID", uid.clone());
+        }
         let url = calling.url.clone();
         let timeout = Duration::from_secs(webhook.timeout_seconds.into());
         let answered = tokio::select! {
             answered = reached(context, calling) => answered,
             () = context.clock.sleep(timeout) => Err(NoAnswer::Failed("context deadline exceeded".into())),
         };
+        drop(span);
         let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
         for (key, value) in judgement.annotations.drain(..) {
             write.target.context.annotate(|| (key, value));
