@@ -4,6 +4,7 @@
 //! on the other.
 
 use forebay_clients::ControlPlane;
+use forebay_clients::etcd::Cluster;
 use forebay_clients::server::Implementation;
 use http::Method;
 use kube::client::Body;
@@ -68,6 +69,17 @@ impl Pair {
     pub async fn start_with(ours: Implementation) -> Result<Pair, String> {
         Ok(Pair { ours: Peer::start(ours).await?, theirs: Peer::start(Implementation::KubeApiserver).await? })
     }
+
+    /// As [`Pair::start`], both with `flags`; theirs on `cluster`.
+    ///
+    /// # Errors
+    /// Why one of them does not serve.
+    pub async fn start_told(cluster: &Cluster, flags: &[&str]) -> Result<Pair, String> {
+        let own = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let ours = Peer::of(ControlPlane::start_told(own)?).await?;
+        let theirs = Peer::of(ControlPlane::start_rival_told(cluster, flags)?).await?;
+        Ok(Pair { ours, theirs })
+    }
 }
 
 impl Request {
@@ -79,7 +91,10 @@ impl Request {
 
 impl Peer {
     async fn start(implementation: Implementation) -> Result<Peer, String> {
-        let server = ControlPlane::start_as(implementation)?;
+        Peer::of(ControlPlane::start_as(implementation)?).await
+    }
+
+    async fn of(server: ControlPlane) -> Result<Peer, String> {
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
