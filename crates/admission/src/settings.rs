@@ -2,7 +2,8 @@
 //!
 //! In: the `configuration` of a plugin, as JSON. Out: what it goes by. Never: a file.
 //!
-//! Source: kubernetes v1.36.3 `plugin/pkg/admission/{podnodeselector,podtolerationrestriction,eventratelimit}`.
+//! Source: kubernetes v1.36.3
+//! `plugin/pkg/admission/{podnodeselector,podtolerationrestriction,eventratelimit}`.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! What goes on beside a request: what an audit log may want to know of it, the trace that is told of it, and
 //! its turn, which it leaves to others while it waits for somebody else.
 //!
-//! In: annotations, parts of its work, a wait. Out: the annotations, for who asked for them. Never: more of them than there is a
-//! limit of; decides who has a turn.
+//! In: annotations, parts of its work, a wait. Out: the annotations, for who asked for them. Never: more of
+//! them than there is a limit of; decides who has a turn.
 
 use std::collections::BTreeMap;
 use std::future::Future;

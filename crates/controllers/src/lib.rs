@@ -2,7 +2,8 @@
 //!
 //! In: a registry, and which controllers are wanted. Out: tasks that delete, create and patch through the
 //! registry's verbs until shutdown, each as its service account. What they keep can be had again from the
-//! store, so that a restart loses nothing. Never: reach into a cache, speak HTTP, keep a copy of every object.
+//! store, so that a restart loses nothing. Never: reach into a cache, speak HTTP, keep a copy of every
+//! object.
 
 mod acting;
 mod bootstrap_tokens;

@@ -90,7 +90,7 @@ pub async fn delete(
 
 /// How a change of metadata is written: as its controller's role allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ChangeVerb {
     /// A merge patch of the metadata.
     Patch,
     /// The whole object.
@@ -107,7 +107,7 @@ pub async fn change_metadata(
     registry: &ActingRegistry,
     target: &Target,
     uid: &str,
-    way: Way,
+    verb: ChangeVerb,
     change: impl Fn(&Value) -> Option<Value>,
 ) -> Result<(), Status> {
     let mut attempt = 1;
@@ -118,9 +118,9 @@ pub async fn change_metadata(
         }
         let metadata: Value = serde_json::from_slice(&object.metadata()).map_err(Status::internal)?;
         let Some(changed) = change(&metadata) else { return Ok(()) };
-        let written = match way {
-            Way::Patch => patch_metadata(registry, target, &metadata, changed).await,
-            Way::Update => {
+        let written = match verb {
+            ChangeVerb::Patch => patch_metadata(registry, target, &metadata, changed).await,
+            ChangeVerb::Update => {
                 let mut whole = target.served.to_value(&object)?;
                 for (member, value) in changed.as_object().into_iter().flatten() {
                     whole["metadata"][member] = value.clone();

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::meta::Meta;
-use crate::objects::{Way, built_in, change_metadata, collection, find, named};
+use crate::objects::{ChangeVerb, built_in, change_metadata, collection, find, named};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
 
@@ -190,7 +190,7 @@ async fn protect(
     if !is_candidate || (meta.is_deleting() && is_used().await?) {
         return Ok(());
     }
-    change_metadata(registry, target, &meta.uid, Way::Update, |metadata| {
+    change_metadata(registry, target, &meta.uid, ChangeVerb::Update, |metadata| {
         let mut all = metadata["finalizers"].as_array().cloned().unwrap_or_default();
         let before = all.len();
         all.retain(|known| known != finalizer);

@@ -26,7 +26,7 @@ pub struct Zpages {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Page {
+pub enum Zpage {
     Statusz,
     Flagz,
 }
@@ -52,18 +52,18 @@ pub const DELIMITERS: [&str; 4] = [":", ": ", "=", " "];
 /// What is the API's and no place to look for faults.
 const NOT_FOR_DEBUGGING: [&str; 5] = ["/apis", "/api", "/openid", "/openapi", "/.well-known"];
 
-impl Page {
+impl Zpage {
     pub const fn name(self) -> &'static str {
         match self {
-            Page::Statusz => "statusz",
-            Page::Flagz => "flagz",
+            Zpage::Statusz => "statusz",
+            Zpage::Flagz => "flagz",
         }
     }
 
     const fn kind(self) -> &'static str {
         match self {
-            Page::Statusz => "Statusz",
-            Page::Flagz => "Flagz",
+            Zpage::Statusz => "Statusz",
+            Zpage::Flagz => "Flagz",
         }
     }
 
@@ -113,7 +113,7 @@ impl Zpages {
     /// - `paths`: all that are served beside the API's.
     pub fn json<'p>(
         &self,
-        page: Page,
+        page: Zpage,
         version: &str,
         now: Timestamp,
         paths: impl IntoIterator<Item = &'p str>,
@@ -122,7 +122,7 @@ impl Zpages {
             "kind": page.kind(), "apiVersion": format!("{GROUP}/{version}"), "metadata": { "name": COMPONENT },
         });
         match page {
-            Page::Statusz => {
+            Zpage::Statusz => {
                 object["startTime"] = json!(self.started().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
                 object["uptimeSeconds"] = json!(self.uptime(now));
                 object["goVersion"] = json!(GO_VERSION);
@@ -130,7 +130,7 @@ impl Zpages {
                 object["emulationVersion"] = json!(self.emulated);
                 object["paths"] = folders(paths).into_iter().collect::<Value>();
             }
-            Page::Flagz => object["flags"] = json!(self.flags),
+            Zpage::Flagz => object["flags"] = json!(self.flags),
         }
         object.to_string().into_bytes()
     }
@@ -140,7 +140,7 @@ impl Zpages {
     /// - `delimiter`: one of [`DELIMITERS`].
     pub fn text<'p>(
         &self,
-        page: Page,
+        page: Zpage,
         delimiter: &str,
         now: Timestamp,
         paths: impl IntoIterator<Item = &'p str>,
@@ -151,7 +151,7 @@ impl Zpages {
             page.name()
         );
         match page {
-            Page::Statusz => {
+            Zpage::Statusz => {
                 let up = self.uptime(now);
                 let up = format!("{} hr {:02} min {:02} sec", up / 3_600, up / 60 % 60, up % 60);
                 let started = self.started().strftime("%a %b %e %H:%M:%S UTC %Y").to_string();
@@ -169,7 +169,7 @@ impl Zpages {
                     let _ = writeln!(text, "{name}{delimiter} {value}");
                 }
             }
-            Page::Flagz => {
+            Zpage::Flagz => {
                 for (name, value) in &self.flags {
                     let _ = writeln!(text, "{name}{delimiter}{value}");
                 }
@@ -212,13 +212,13 @@ mod tests {
 
     #[test]
     fn a_page_is_text_unless_its_own_kind_is_asked_for() {
-        let wanted = |accept: &str| Page::Statusz.wanted(Some(accept));
+        let wanted = |accept: &str| Zpage::Statusz.wanted(Some(accept));
         let json = |version| Some(PageForm::Structured(Media::Json, version));
         for text in ["", " ", "*/*", "text/plain", "text/*", "application/json, text/plain", "text/html,*/*"]
         {
             assert_eq!(wanted(text), Some(PageForm::Text), "{text}");
         }
-        assert_eq!(Page::Flagz.wanted(None), Some(PageForm::Text));
+        assert_eq!(Zpage::Flagz.wanted(None), Some(PageForm::Text));
         assert_eq!(wanted("application/json;as=Statusz;g=config.k8s.io;v=v1beta1"), json("v1beta1"));
         assert_eq!(wanted("application/json;v=v1alpha1;g=config.k8s.io;as=Statusz"), json("v1alpha1"));
         assert_eq!(wanted("*/*;v=v1alpha1;g=config.k8s.io;as=Statusz"), json("v1alpha1"));
@@ -240,25 +240,25 @@ mod tests {
     fn pages_say_what_upstream_says() {
         let now = Timestamp::from_second(1_700_000_000 + 3_723).expect("a time");
         assert_eq!(
-            pages().text(Page::Statusz, "=", now, PATHS),
+            pages().text(Zpage::Statusz, "=", now, PATHS),
             "\napiserver statusz\nWarning: This endpoint is not meant to be machine parseable, has no formatting \
              compatibility guarantees and is for debugging purposes only.\n\nStarted= Tue Nov 14 22:13:20 UTC \
              2023\nUp= 1 hr 02 min 03 sec\nGo version= none (Rust)\nBinary version= 1.36.3\nEmulation version= \
              1.36\nPaths= /flagz /livez /metrics\n"
         );
-        assert!(pages().text(Page::Flagz, ": ", now, []).ends_with("only.\naudit-log-path: -\nv: 0\n"));
+        assert!(pages().text(Zpage::Flagz, ": ", now, []).ends_with("only.\naudit-log-path: -\nv: 0\n"));
         let json = |page| -> Value {
             serde_json::from_slice(&pages().json(page, "v1beta1", now, PATHS)).expect("JSON")
         };
         assert_eq!(
-            json(Page::Statusz),
+            json(Zpage::Statusz),
             json!({
                 "kind": "Statusz", "apiVersion": "config.k8s.io/v1beta1", "metadata": { "name": "apiserver" },
                 "startTime": "2023-11-14T22:13:20Z", "uptimeSeconds": 3723, "goVersion": "none (Rust)",
                 "binaryVersion": "1.36.3", "emulationVersion": "1.36", "paths": ["/flagz", "/livez", "/metrics"],
             })
         );
-        assert_eq!(json(Page::Flagz)["flags"], json!({ "audit-log-path": "-", "v": "0" }));
-        assert!(Page::Flagz.warning("v1beta1").is_none() && Page::Flagz.warning("v1alpha1").is_some());
+        assert_eq!(json(Zpage::Flagz)["flags"], json!({ "audit-log-path": "-", "v": "0" }));
+        assert!(Zpage::Flagz.warning("v1beta1").is_none() && Zpage::Flagz.warning("v1alpha1").is_some());
     }
 }

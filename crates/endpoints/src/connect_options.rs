@@ -1,9 +1,10 @@
 //! What a request for a connection says of it, as the object that policies and webhooks see, and back.
 //!
-//! In: a query, what follows the subresource in the path. Out: an object of the subresource's kind; a query of
-//! what became of it. Never: asks anybody.
+//! In: a query, what follows the subresource in the path. Out: an object of the subresource's kind; a query
+//! of what became of it. Never: asks anybody.
 //!
-//! Source: kubernetes v1.36.3 `pkg/apis/core/v1/conversion.go`; apiserver v0.36.3 `endpoints/handlers/get.go`.
+//! Source: kubernetes v1.36.3 `pkg/apis/core/v1/conversion.go`; apiserver v0.36.3
+//! `endpoints/handlers/get.go`.
 
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{GroupVersionKind, Status};

@@ -10,7 +10,7 @@ use forebay_documents::discovery::{self, aggregated, legacy};
 use forebay_documents::health::{CheckResult, Checks, Endpoint, Reasons};
 use forebay_documents::metrics;
 use forebay_documents::openapi::OpenApi;
-use forebay_documents::zpages::{self, Page, PageForm, Zpages};
+use forebay_documents::zpages::{self, PageForm, Zpage, Zpages};
 use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method};
@@ -102,8 +102,8 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             let text = handler.documents.checks.slis().render();
             Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
-        ["statusz"] => zpage(handler, head, Page::Statusz),
-        ["flagz"] => zpage(handler, head, Page::Flagz),
+        ["statusz"] => zpage(handler, head, Zpage::Statusz),
+        ["flagz"] => zpage(handler, head, Zpage::Flagz),
         ["debug", "api_priority_and_fairness", name] => {
             let control = handler.flow_control.as_ref().ok_or_else(Failure::no_such_resource)?;
             let text =
@@ -161,7 +161,7 @@ fn others(handler: &Handler) -> Vec<String> {
 }
 
 /// `/statusz` or `/flagz`.
-fn zpage(handler: &Handler, head: &Head, page: Page) -> Result<HttpResponse, Failure> {
+fn zpage(handler: &Handler, head: &Head, page: Zpage) -> Result<HttpResponse, Failure> {
     let (pages, now) = (&handler.documents.zpages, handler.timestamp());
     let paths = others(handler);
     let paths = paths.iter().map(String::as_str).chain(["/version"]);

@@ -1,7 +1,8 @@
 //! `--admission-control-config-file`: what admission plugins are told by files.
 //!
 //! In: a path. Out: who this server is to its webhooks, what is said of pod security, what may be used only
-//! within quotas, and what other plugins go by. Never: a plugin that is not served; what is said to one counts, so that is an error.
+//! within quotas, and what other plugins go by. Never: a plugin that is not served; what is said to one
+//! counts, so that is an error.
 //!
 //! Source: apiserver v0.36.3 `pkg/admission/config.go`, `pkg/admission/plugin/webhook/config`;
 //! pod-security-admission v0.36.3 `admission/api`.

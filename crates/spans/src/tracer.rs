@@ -3,7 +3,8 @@
 //! Owns the queue's sending end. In: requests, and what their clients say. Out: [`EndedSpan`]s. Who traces
 //! nothing has no [`Tracer`]; a request that is not told of has no [`OpenSpan`].
 //!
-//! Source: apiserver v0.36.3 `endpoints/filters/traces.go`; OpenTelemetry for Go v1.43 `sdk/trace/sampling.go`.
+//! Source: apiserver v0.36.3 `endpoints/filters/traces.go`; OpenTelemetry for Go v1.43
+//! `sdk/trace/sampling.go`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -16,7 +16,7 @@ use crate::acting::ActingRegistry;
 use crate::each::each;
 use crate::limits;
 use crate::meta::{FOREGROUND, Meta, ORPHAN, OwnerReference};
-use crate::objects::{Way, change_metadata, find, named};
+use crate::objects::{ChangeVerb, change_metadata, find, named};
 use crate::queue::Verdict;
 
 /// One object to look at.
@@ -212,7 +212,7 @@ async fn release(registry: &ActingRegistry, item: &WorkItem, finalizer: &str) ->
         let kept: Vec<&Value> = finalizers.iter().filter(|one| **one != *finalizer).collect();
         (kept.len() < finalizers.len()).then(|| json!({ "finalizers": kept }))
     };
-    Ok(change_metadata(registry, &item.target, &item.uid, Way::Patch, without).await?)
+    Ok(change_metadata(registry, &item.target, &item.uid, ChangeVerb::Patch, without).await?)
 }
 
 /// Takes the owner out of the references of its dependents, and only then lets it go.
@@ -248,7 +248,7 @@ async fn disown(
             _ => Some(json!({ "ownerReferences": kept })),
         }
     };
-    change_metadata(registry, target, uid, Way::Patch, without).await
+    change_metadata(registry, target, uid, ChangeVerb::Patch, without).await
 }
 
 /// Says of every reference of an object that it does not block its owner, so that a circle of them can end.
@@ -262,7 +262,7 @@ async fn unblock(registry: &ActingRegistry, item: &WorkItem) -> Result<(), Statu
         }
         changed.then(|| json!({ "ownerReferences": references }))
     };
-    change_metadata(registry, &item.target, &item.uid, Way::Patch, unblocked).await
+    change_metadata(registry, &item.target, &item.uid, ChangeVerb::Patch, unblocked).await
 }
 
 /// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that

@@ -47,7 +47,8 @@ pub(crate) use webhooks::reach;
 
 /// See the module's doc.
 pub(crate) struct Write<'w> {
-    /// What it is to who judges it: create, update, delete, deletecollection or connect. A patch is an update.
+    /// What it is to who judges it: create, update, delete, deletecollection or connect. A patch is an
+    /// update.
     pub(crate) verb: Verb,
     pub(crate) target: &'w Target,
     pub(crate) input: Input<'w>,
