@@ -12,4 +12,4 @@ mod plugins;
 pub use chain::Admission;
 pub use forebay_pod_security::SecurityConfiguration;
 pub use forebay_quota::LimitedResources;
-pub use plugin::{Admitted, Lookup, Plugin, ReadFrom, Switch, Tools, WriteAttributes};
+pub use plugin::{Admitted, Lookup, Note, Plugin, ReadFrom, Switch, Tools, WriteAttributes};

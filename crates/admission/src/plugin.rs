@@ -140,6 +140,9 @@ pub trait Lookup: Send + Sync {
     fn fresh(&self, from: ReadFrom) -> Admitted<'_>;
 }
 
+/// Notes a value by its key for an audit log.
+pub type Note<'a> = &'a (dyn Fn(String, String) + Send + Sync);
+
 /// What plugins work with.
 #[derive(Clone, Copy)]
 pub struct Tools<'a> {
@@ -150,6 +153,8 @@ pub struct Tools<'a> {
     pub authorizer: &'a dyn Authorizer,
     /// What an administrator says of pod security.
     pub security: &'a SecurityConfiguration,
+    /// Where somebody asks what is to be noted of a write.
+    pub audit: Option<Note<'a>>,
 }
 
 impl Tools<'_> {

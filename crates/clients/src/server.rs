@@ -74,7 +74,8 @@ impl ControlPlane {
 
     /// As [`ControlPlane::start_as`], with flags of our own server; the rival gets none of them.
     pub(crate) fn start_with(implementation: Implementation, flags: &[&str]) -> Result<ControlPlane, String> {
-        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let is_ours = implementation == Implementation::Forebay;
+        let flags = flags.iter().filter(|_| is_ours).map(|flag| (*flag).to_owned()).collect();
         ControlPlane::start_from(implementation, flags, None)
     }
 
@@ -100,6 +101,14 @@ impl ControlPlane {
         ControlPlane::start_from(Implementation::KubeApiserver, Vec::new(), Some(all))
     }
 
+    /// Starts a real kube-apiserver with `flags` on an etcd of its own, and waits for `/readyz`.
+    ///
+    /// # Errors
+    /// As for [`ControlPlane::start`].
+    pub fn start_rival_with(flags: Vec<String>) -> Result<ControlPlane, String> {
+        ControlPlane::start_from(Implementation::KubeApiserver, flags, None)
+    }
+
     /// Starts a server of ours with `flags`, and waits for `/readyz`.
     ///
     /// # Errors
@@ -120,7 +129,7 @@ impl ControlPlane {
                 watchdog.dir().join("data/admin.kubeconfig"),
             ),
             Implementation::KubeApiserver => {
-                (Engine::Rival(Rival::new(&watchdog, etcd)?), watchdog.dir().join("admin.kubeconfig"))
+                (Engine::Rival(Rival::new(&watchdog, etcd, flags)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
         // Known beforehand, so that nothing takes it while the server is down.

@@ -7,9 +7,11 @@
 //! Beside that, [`sequences`]: writes of one object by several managers, drawn from a seed, and who owns
 //! which field after each; [`rules`]: definitions of operators with the rules in them, and objects that pass
 //! and that fail; [`hooks`]: configurations of webhooks, and what is written under them; [`history`]: what
-//! many clients of one server were told, recorded, and judged by what a server promises.
+//! many clients of one server were told, recorded, and judged by what a server promises; [`audits`]: what
+//! both note of a script of requests, under policies of every kind.
 
 pub mod allowed;
+pub mod audits;
 pub mod cases;
 pub mod contract;
 pub mod diff;

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
+use forebay_audit::Audit;
 use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 use forebay_documents::discovery::{self, aggregated, legacy};
 use forebay_documents::health::{CheckResult, Checks, Endpoint, Reasons};
@@ -84,7 +85,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
                 (&handler.inflight, handler.flow_control.as_ref(), handler.neighbourhood.as_deref()),
                 (&handler.memory, &handler.rooms, &handler.stalled_readers),
                 (&handler.event_blocks, &handler.shared_lists),
-                &handler.aggregation.availability,
+                (&handler.aggregation.availability, handler.audit.as_deref().map(Audit::counts)),
             );
             Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
@@ -164,7 +165,9 @@ fn typed(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
 /// A document in the form that the client takes.
 fn json(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
     let form = negotiate::document(&head.headers, &head.query)?;
-    answer::object(status::OK, document.into(), form, head.takes_gzip())
+    let document = Bytes::from(document);
+    head.answers(&document);
+    answer::object(status::OK, document, form, head.takes_gzip())
 }
 
 /// Aggregated discovery, unless the client has it already.
@@ -178,7 +181,9 @@ fn with_etag(head: &Head, media: Media, document: Vec<u8>) -> Result<HttpRespons
     let mut response = if has(head, &etag) {
         answer::response(status::UNCHANGED, content_type, ResponseBody::whole(Bytes::new()))
     } else {
-        answer::object(status::OK, document.into(), Form::plain(media), head.takes_gzip())?
+        let document = Bytes::from(document);
+        head.answers(&document);
+        answer::object(status::OK, document, Form::plain(media), head.takes_gzip())?
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -11,6 +11,7 @@ use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
+use forebay_audit::Audit;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Peer};
 use forebay_catalog::{RequestContext, Target, Turn};
@@ -19,7 +20,7 @@ use forebay_object::Object;
 use forebay_reads::Weight;
 use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
-use forebay_transport::{Drain, ResponseChannel, StalledReaders};
+use forebay_transport::{Arrivals, Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
 use http::{HeaderMap, HeaderValue, Method};
 use http_body::Body as _;
@@ -28,7 +29,6 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
-use crate::arrivals::Arrivals;
 use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
@@ -46,6 +46,7 @@ use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
 use crate::shared_lists::SharedLists;
 use crate::status::Failure;
+use crate::trails::Audited;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
@@ -67,6 +68,8 @@ pub struct Handler {
     pub metrics: Arc<Metrics>,
     pub usages: Usages,
     pub drain: Drain,
+    /// What notes requests, if anything does.
+    pub audit: Option<Arc<Audit>>,
     /// What other servers answer.
     pub aggregation: Aggregation,
     /// Where there may be other servers.
@@ -97,6 +100,8 @@ pub struct Head {
     /// Raised when its connection is told to go.
     pub going: Shutdown,
     pub audit_id: HeaderValue,
+    /// Where something is noted of it.
+    pub audited: Option<Audited>,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -120,7 +125,7 @@ impl Head {
     /// What goes on beside it, once it has its turn.
     pub fn context(&self) -> RequestContext {
         let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
-        RequestContext { audit: None, turn }
+        RequestContext { audit: self.audited.as_ref().map(|audited| audited.notes.clone()), turn }
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {

@@ -7,20 +7,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use forebay_api::{Api, Caches};
+use forebay_audit::Audit;
 use forebay_auth::{Access, Authenticators};
 use forebay_documents::health::{Check, Checks, Endpoints};
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
 use forebay_flow::Configuration;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
-use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
+use forebay_transport::{Arrivals, Connections, Drain, HttpServer, StalledReaders, listen};
 use forebay_usage::Usages;
 use forebay_webhooks::WebhookMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
-use crate::arrivals::Arrivals;
 use crate::config::{self, ApiServerConfig};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
@@ -63,6 +63,8 @@ pub struct Backing {
     /// What is counted of calls of webhooks.
     pub webhooks: Arc<WebhookMetrics>,
     pub aggregation: Aggregation,
+    /// What notes requests, if anything does.
+    pub audit: Option<Arc<Audit>>,
 }
 
 impl Backing {
@@ -71,9 +73,9 @@ impl Backing {
     /// - `answers`: who answers the verbs, and holds the state that they answer from.
     pub fn new(answers: Arc<impl Api + Caches + 'static>, clock: Clock, random: Random) -> Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
-        let (neighbours, webhooks) = (None, Arc::default());
+        let (neighbours, webhooks, audit) = (None, Arc::default(), None);
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
-        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation }
+        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation, audit }
     }
 }
 
@@ -178,12 +180,15 @@ pub(crate) fn handler(
     backing: Backing,
     (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let Backing { api, clock, random, neighbours, aggregation, .. } = backing;
+    let Backing { api, clock, random, neighbours, aggregation, audit, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
     let usages = Usages::new(clock.clone(), random.next_u64());
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     let shared_lists = SharedLists::new(clock.clone(), memory.limit());
+    if let Some(audit) = &audit {
+        audit.hold_of(rooms.answers.clone());
+    }
     Handler {
         authenticator: Authenticators::new(
             clock.clone(),
@@ -214,6 +219,7 @@ pub(crate) fn handler(
         metrics,
         usages,
         drain,
+        audit,
         aggregation,
         neighbourhood,
     }

@@ -4,6 +4,7 @@
 //! no files: what the named files hold is [`crate::prepare`]'s.
 
 mod admission;
+mod audit;
 mod authorization;
 mod cidr;
 mod decide;
@@ -23,6 +24,7 @@ use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 use forebay_registry::{Admission, PortRange};
 
+pub use audit::AuditConfig;
 pub use authorization::AuthorizationMode;
 pub use cidr::Cidr;
 pub use host::Host;
@@ -52,6 +54,7 @@ pub struct ServeConfig {
     pub admission: Admission,
     /// What its plugins are told.
     pub admission_file: Option<PathBuf>,
+    pub audit: AuditConfig,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
     pub service_node_ports: PortRange,

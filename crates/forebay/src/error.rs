@@ -45,6 +45,9 @@ pub enum Error {
     /// What admission plugins are told cannot be used.
     #[error("admission configuration {}: {reason}", path.display())]
     AdmissionFile { path: PathBuf, reason: String },
+    /// What says which requests are noted, or where, cannot be used.
+    #[error("{doing}: {reason}: from file {}", path.display())]
+    AuditFile { doing: &'static str, path: PathBuf, reason: String },
     #[error("token file {}: line {line}: {reason}", path.display())]
     TokenFile { path: PathBuf, line: u64, reason: String },
     /// A server does not say who uses it.
@@ -71,6 +74,7 @@ impl Error {
             | Self::Migrate(_)
             | Self::Pki(_)
             | Self::AdmissionFile { .. }
+            | Self::AuditFile { .. }
             | Self::TokenFile { .. }
             | Self::Top(_)
             | Self::Serve(_)

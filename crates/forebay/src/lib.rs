@@ -5,6 +5,7 @@
 
 pub mod admission_files;
 mod aggregation;
+pub mod audit_files;
 pub mod auth_files;
 pub mod cli;
 mod completion;

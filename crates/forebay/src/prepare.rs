@@ -11,6 +11,7 @@ use forebay_etcd::{Reread, TlsFiles};
 use jiff::Timestamp;
 
 use crate::admission_files;
+use crate::audit_files::{self, AuditFiles};
 use crate::auth_files;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
@@ -41,6 +42,8 @@ pub struct Prepared {
     pub token_keys: TokenKeys,
     /// Who it is to webhooks.
     pub webhook_credentials: CredentialsOfPlugins,
+    /// Which requests are noted, if any are.
+    pub audit: Option<AuditFiles>,
     pub front_proxy: FrontProxyFiles,
     pub kubelets: Option<KubeletFiles>,
     pub(crate) admin: KeyPairPem,
@@ -142,6 +145,7 @@ impl Prepared {
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
             webhook_credentials: given.admission.webhook_credentials,
+            audit: given.audit,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
             admin: pki.admin,
@@ -177,6 +181,7 @@ struct Given {
     signing_key: Option<String>,
     token_keys: Vec<String>,
     admission: admission_files::AdmissionFiles,
+    audit: Option<AuditFiles>,
     proxy_ca: Option<String>,
     proxy_client: Option<KeyPairPem>,
     kubelets: Option<KubeletFiles>,
@@ -206,6 +211,7 @@ impl Given {
                 Some(path) => admission_files::read(path)?,
                 None => admission_files::AdmissionFiles::default(),
             },
+            audit: audit_files::read(&config.audit, warnings)?,
             proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
                 Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
                 None => None,

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_aggregator::{Aggregator, AggregatorConfig, PublishedAuthentication, keep_published};
+use forebay_audit::Audit;
 use forebay_controllers::RootCa;
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
@@ -51,6 +52,7 @@ pub struct Server {
     kubelets: Option<KubeletConfig>,
     trusted: Trusted,
     webhook_metrics: Arc<WebhookMetrics>,
+    audit: Option<Arc<Audit>>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -113,6 +115,7 @@ impl Server {
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
         let rights = Arc::<RightsInForce>::default();
+        let audit = prepared.audit.as_ref().map(|files| files.begin(&clock)).transpose()?.map(Arc::new);
         let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
@@ -151,6 +154,7 @@ impl Server {
             kubelets: aggregation::kubelets(prepared)?,
             trusted,
             webhook_metrics,
+            audit,
         })
     }
 
@@ -187,7 +191,9 @@ impl Server {
             kubelets,
             trusted: _,
             webhook_metrics,
+            audit,
         } = self;
+        let noted = audit.clone();
         let served = async {
             tokio::select! {
                 started = start(&registry, &authentication) => started?,
@@ -218,7 +224,7 @@ impl Server {
             });
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
-            let backing = Backing { flow_control, neighbours, webhooks, aggregation, ..backing };
+            let backing = Backing { flow_control, neighbours, webhooks, aggregation, audit, ..backing };
             let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}
@@ -230,6 +236,10 @@ impl Server {
         let served = served.await;
         if !tasks.stop(TASKS_WAIT).await {
             tracing::warn!("some tasks did not end in time");
+        }
+        // Whoever was cut is noted, too.
+        if let Some(audit) = noted {
+            audit.finish(TASKS_WAIT).await;
         }
         store.close();
         served

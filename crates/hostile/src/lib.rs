@@ -28,7 +28,7 @@ mod wire;
 
 pub use law::Law;
 pub use measure::{Contest, Measure};
-pub use row::{Act, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
+pub use row::{Act, Auditing, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
 pub use said::{Said, Tally};
 pub use stage::{Dose, Stage};
 pub use table::table;

@@ -8,6 +8,7 @@
 use forebay_apimachinery::Reason;
 use forebay_cel::Value;
 
+use crate::binding::Binding;
 use crate::composition::Composition;
 use crate::conditions;
 use crate::evaluation::{Expression, Inputs, OUT_OF_BUDGET, OutOfBudget, activation, evaluate, slots};
@@ -21,6 +22,19 @@ pub struct Finding {
     pub reason: Reason,
     /// Which of the validations it is of, from 0.
     pub at: usize,
+}
+
+impl Finding {
+    /// What an audit log is told of it, as kube-apiserver writes it.
+    pub fn noted(&self, policy: &str, binding: &Binding) -> String {
+        let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
+        let quoted = |text: &str| serde_json::Value::from(text);
+        let (message, policy, name) = (quoted(&self.message), quoted(policy), quoted(&binding.name));
+        let (at, actions) = (self.at, serde_json::json!(actions));
+        format!(
+            r#"[{{"message":{message},"policy":{policy},"binding":{name},"expressionIndex":{at},"validationActions":{actions}}}]"#
+        )
+    }
 }
 
 /// What came of all validations.

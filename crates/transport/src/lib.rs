@@ -6,6 +6,7 @@
 //! knows what is served.
 
 mod abort;
+mod arrivals;
 mod connections;
 mod counts;
 mod dead_peers;
@@ -29,6 +30,7 @@ mod tunnel;
 pub mod websocket;
 
 pub use abort::{Abort, UntilAborted};
+pub use arrivals::{Arrival, Arrivals};
 pub use connections::{Connection, ConnectionSlot, Connections, OpenRequest};
 pub use counts::{ConnectionCounts, Counter, GoesFor};
 pub use drain::{Drain, WatchSlot, WatchTurn};

@@ -88,7 +88,10 @@ impl HostCredentials {
 }
 
 impl Credential {
-    fn of_user(user: &Value, read: &dyn Fn(&Path) -> Result<Vec<u8>, String>) -> Result<Credential, String> {
+    pub(crate) fn of_user(
+        user: &Value,
+        read: &dyn Fn(&Path) -> Result<Vec<u8>, String>,
+    ) -> Result<Credential, String> {
         let text = |name: &str| user[name].as_str().filter(|text| !text.is_empty());
         for name in ["exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra"] {
             if !user[name].is_null() {

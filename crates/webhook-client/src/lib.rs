@@ -8,8 +8,10 @@
 mod client;
 mod credentials;
 pub mod limits;
+mod poster;
 mod routes;
 mod words;
 
 pub use client::WebhookClient;
 pub use credentials::{Credential, CredentialsOfPlugins, HostCredentials};
+pub use poster::{PostTarget, Poster};

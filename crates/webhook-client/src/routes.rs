@@ -122,7 +122,7 @@ impl Routes {
 }
 
 /// Who may vouch for a webhook; `None` for whom the system believes.
-fn authorities(bundle: &[u8]) -> Result<Option<Vec<Vec<u8>>>, String> {
+pub(crate) fn authorities(bundle: &[u8]) -> Result<Option<Vec<Vec<u8>>>, String> {
     if bundle.is_empty() {
         return Ok(None);
     }

@@ -1,5 +1,5 @@
 //! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
-//! hooks | suites | e2e | mutants`.
+//! hooks | audit | suites | e2e | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
 //! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "a chore that times itself; no simulation runs it")]
 
 mod arch;
+mod audit;
 mod bench;
 mod ci;
 mod core_mutants;
@@ -47,6 +48,9 @@ cargo xtask <command>
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
   hooks [--count N] [--from S]
                             send 2,000 configurations of webhooks, and writes under them, to forebay and kube-apiserver
+  audit [--policies N] [--requests N] [--from P]
+                            send 2,000 requests under each of 20 audit policies to forebay and kube-apiserver, and compare what
+                            they note
   sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
                             send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
                             that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
@@ -95,6 +99,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::fuzz(rest),
         "plugins" => plugins::plugins(rest),
         "hooks" => hooks::hooks(rest),
+        "audit" => audit::audit(rest),
         "sequences" => sequences::sequences(rest),
         "rules" => rules::rules(rest),
         "suites" => suites::suites(rest),

@@ -3,6 +3,7 @@
 //! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format.
 //! Every label has a bounded set of values.
 
+mod audit;
 mod connections;
 mod family;
 mod flight;
@@ -14,6 +15,7 @@ mod watch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use forebay_audit::AuditCounts;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
 use forebay_documents::metrics::{Availability, Text, caches, flow, process, storage, tasks, webhooks};
@@ -90,7 +92,7 @@ impl Metrics {
         (inflight, flow_control, neighbourhood): (&Inflight, Option<&FlowControl>, Option<&Neighbourhood>),
         (memory, rooms, stalled_readers): (&Memory, &Rooms, &StalledReaders),
         shared: (&EventBlocks, &SharedLists),
-        availability: &Availability,
+        (availability, audit): (&Availability, Option<&Arc<AuditCounts>>),
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -103,6 +105,7 @@ impl Metrics {
         webhooks::write(&mut text, &self.webhooks.counted());
         webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
         availability.write(&mut text);
+        audit::write(&mut text, audit.map(|counts| &**counts));
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";

@@ -12,7 +12,7 @@ use forebay_pki::{CertificateFiles, ServingNames};
 use super::reader::Reader;
 use super::{
     Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
+    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, audit, authorization, front_proxy,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -47,6 +47,7 @@ impl ServeConfig {
             controllers: controllers(&read)?,
             limits: limits(&read)?,
             admission,
+            audit: audit::decide(&read, &mut warnings)?,
             admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
             data_dir,

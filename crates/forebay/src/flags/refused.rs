@@ -10,45 +10,12 @@ const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag 
 }
 
 const ADMISSION: &str = "requests would be admitted unchecked";
-const AUDIT: &str = "no audit log would be written";
 const AUTHENTICATION: &str = "users would not be authenticated as it says";
 const AUTHORIZATION: &str = "requests would not be authorized as it says";
 const ENCRYPTION: &str = "secrets would be stored unencrypted";
 
 pub(super) const REFUSED: &[Flag] = &[
     refused("admission-control", List, ADMISSION),
-    refused("audit-log-batch-buffer-size", One, AUDIT),
-    refused("audit-log-batch-max-size", One, AUDIT),
-    refused("audit-log-batch-max-wait", One, AUDIT),
-    refused("audit-log-batch-throttle-burst", One, AUDIT),
-    refused("audit-log-batch-throttle-enable", Bool, AUDIT),
-    refused("audit-log-batch-throttle-qps", One, AUDIT),
-    refused("audit-log-compress", Bool, AUDIT),
-    refused("audit-log-format", One, AUDIT),
-    refused("audit-log-maxage", One, AUDIT),
-    refused("audit-log-maxbackup", One, AUDIT),
-    refused("audit-log-maxsize", One, AUDIT),
-    refused("audit-log-mode", One, AUDIT),
-    refused("audit-log-path", One, AUDIT),
-    refused("audit-log-truncate-enabled", Bool, AUDIT),
-    refused("audit-log-truncate-max-batch-size", One, AUDIT),
-    refused("audit-log-truncate-max-event-size", One, AUDIT),
-    refused("audit-log-version", One, AUDIT),
-    refused("audit-policy-file", One, AUDIT),
-    refused("audit-webhook-batch-buffer-size", One, AUDIT),
-    refused("audit-webhook-batch-initial-backoff", One, AUDIT),
-    refused("audit-webhook-batch-max-size", One, AUDIT),
-    refused("audit-webhook-batch-max-wait", One, AUDIT),
-    refused("audit-webhook-batch-throttle-burst", One, AUDIT),
-    refused("audit-webhook-batch-throttle-enable", Bool, AUDIT),
-    refused("audit-webhook-batch-throttle-qps", One, AUDIT),
-    refused("audit-webhook-config-file", One, AUDIT),
-    refused("audit-webhook-initial-backoff", One, AUDIT),
-    refused("audit-webhook-mode", One, AUDIT),
-    refused("audit-webhook-truncate-enabled", Bool, AUDIT),
-    refused("audit-webhook-truncate-max-batch-size", One, AUDIT),
-    refused("audit-webhook-truncate-max-event-size", One, AUDIT),
-    refused("audit-webhook-version", One, AUDIT),
     refused("authentication-config", One, AUTHENTICATION),
     refused("authentication-token-webhook-cache-ttl", One, AUTHENTICATION),
     refused("authentication-token-webhook-config-file", One, AUTHENTICATION),

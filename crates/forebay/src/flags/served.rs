@@ -7,7 +7,7 @@ use super::spec::FlagType::{Bool, Each, List, One};
 use super::spec::Heading::{Api, Authentication, Authorization, Data, Limits, Logging, Serving, Tls};
 use super::spec::{Class, Flag, FlagType, Heading, Help};
 
-const fn served(
+pub(super) const fn served(
     heading: Heading,
     name: &'static str,
     kind: FlagType,

@@ -7,6 +7,7 @@ macro_rules! rows {
     ($($name:ident),+ $(,)?) => { &[$((stringify!($name), &$name::ROW)),+] };
 }
 
+mod audit;
 mod definitions;
 mod headers;
 mod http1;
@@ -25,7 +26,7 @@ mod websocket;
 mod yaml;
 
 /// Families with their names.
-pub const FAMILIES: [(&str, Rows); 16] = [
+pub const FAMILIES: [(&str, Rows); 17] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),
@@ -38,6 +39,7 @@ pub const FAMILIES: [(&str, Rows); 16] = [
     ("requests", requests::ROWS),
     ("webhooks", webhooks::ROWS),
     ("policies", policies::ROWS),
+    ("audit", audit::ROWS),
     ("http1", http1::ROWS),
     ("websocket", websocket::ROWS),
     ("http2", http2::ROWS),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_admission::{Tools, WriteAttributes};
+use forebay_admission::{Note, Tools, WriteAttributes};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::json::weight;
@@ -154,7 +154,10 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
     Eventual::later(async move {
         let Write { verb, target, old, mode, proposed, .. } = &*write;
         let attributes = attributes(verb, target, old.as_ref(), *mode);
-        context.admission.validate_by_policy(&attributes, proposed, &tools(context)).await?;
+        let note = |key: String, value: String| target.context.annotate(|| (key, value));
+        let audit: Option<Note<'_>> = target.context.audit.is_some().then_some(&note);
+        let tools_of_policy = Tools { audit, ..tools(context) };
+        context.admission.validate_by_policy(&attributes, proposed, &tools_of_policy).await?;
         let told = context.admission.warnings(&attributes, proposed, &tools(context));
         write.remarks.extend(told);
         // What is deleted is not known yet: its round asks.
@@ -168,5 +171,12 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
 
 fn tools(context: &Context) -> Tools<'_> {
     let (authorizer, security) = (&*context.config.authorizer, context.admission.security());
-    Tools { lookup: context, clock: &context.clock, random: &context.random, authorizer, security }
+    Tools {
+        lookup: context,
+        clock: &context.clock,
+        random: &context.random,
+        authorizer,
+        security,
+        audit: None,
+    }
 }

@@ -368,6 +368,9 @@ pub const CLAIMS: &[Claim] = &[
         get("/metrics", 200).says("apiserver_admission_webhook_request_total"),
         get("/metrics", 200).says("apiserver_admission_match_condition_evaluation_seconds"),
     ], &["webhooks_are_asked_and_heard_as_by_kube_apiserver"])),
+    claim(WHO, "audit", Partly(&[
+        get("/metrics", 200).says("apiserver_audit_event_total 0"), get("/metrics", 200).says("apiserver_audit_requests_rejected_total 0"),
+    ], &["the_same_is_noted_of_the_same_requests", "a_disk_that_is_full_lets_requests_through_or_not_as_its_mode_says", "a_webhook_that_takes_nothing_is_asked_five_times_and_its_mode_says_what_becomes_of_requests"])),
     claim(WHO, "limits in flight", Tests(&["seats_are_given_back"])),
     claim(WHO, "turns", Partly(&[
         get("/debug/api_priority_and_fairness/dump_priority_levels", 200).says("workload-low"),

@@ -77,6 +77,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("flow", &["apimachinery"]),
+    ("audit", &["apimachinery", "room", "rt"]),
     ("auth", &["api", "apimachinery", "certificate-names", "rbac", "rt"]),
     ("usage", &["rt"]),
     ("transport", &["rt"]),
@@ -89,6 +90,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &[
             "api",
             "apimachinery",
+            "audit",
             "auth",
             "catalog",
             "deflate",
@@ -207,6 +209,7 @@ pub const ABOVE_BACKEND: &[&str] = &[
 
 /// Crates of a running server above `rt`.
 pub const SERVING: &[&str] = &[
+    "audit",
     "backend",
     "embedded",
     "etcd",

@@ -14,7 +14,7 @@ use forebay_policy::limits::WRITE_COST_MAX;
 use forebay_policy::{
     Binding, FailurePolicy, Finding, Findings, Hook, Matched, ParamKind, Policy, ValidationAction,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::params::{self, Params};
 use crate::context::Context;
@@ -209,7 +209,7 @@ impl<'w, 'a> Judging<'w, 'a> {
                     )),
                     ValidationAction::Audit => {
                         let context = &self.write.target.context;
-                        context.annotate(|| (FAILURE, failure(policy, binding, &failed)));
+                        context.annotate(|| (FAILURE, failed.noted(&policy.name, binding)));
                     }
                 }
             }
@@ -261,16 +261,6 @@ impl Asking<'_> {
         }
         findings
     }
-}
-
-/// What an audit log is told of a failure, as kube-apiserver writes it.
-fn failure(policy: &Policy, binding: &Binding, failed: &Finding) -> String {
-    let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
-    let failure = json!([{
-        "message": failed.message, "policy": &*policy.name, "binding": &*binding.name,
-        "expressionIndex": failed.at, "validationActions": actions,
-    }]);
-    failure.to_string()
 }
 
 #[cfg(test)]

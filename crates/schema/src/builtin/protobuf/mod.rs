@@ -9,6 +9,7 @@ mod encode;
 mod envelope;
 mod error;
 mod frame;
+mod from_json;
 #[cfg(test)]
 mod golden;
 mod plan;
@@ -29,5 +30,6 @@ pub use envelope::{
 };
 pub use error::DecodeError;
 pub use frame::{Envelope, ListForm, metadata_field, open_watch_frame, with_resource_version};
+pub use from_json::{FormError, from_json};
 pub use plan::is_message;
 pub use straight::stored_json;
