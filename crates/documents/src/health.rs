@@ -30,6 +30,18 @@ pub enum Endpoints {
     All,
     /// Only `/readyz`.
     Ready,
+    /// All but `/livez`.
+    NotLive,
+}
+
+impl Endpoints {
+    fn have(self, endpoint: Endpoint) -> bool {
+        match self {
+            Endpoints::All => true,
+            Endpoints::Ready => endpoint == Endpoint::Readyz,
+            Endpoints::NotLive => endpoint != Endpoint::Livez,
+        }
+    }
 }
 
 /// The three endpoints.
@@ -102,8 +114,7 @@ impl Checks {
 
     /// Asks one check, or all. Of all together nobody is told the reasons.
     pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query, reasons: Reasons) -> CheckResult {
-        let mut asked =
-            self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
+        let mut asked = self.0.iter().filter(|check| check.endpoints.have(endpoint));
         match one {
             None => all(endpoint, asked, query),
             Some(name) => match asked.find(|check| check.name == name) {
@@ -125,10 +136,7 @@ impl Checks {
         let mut paths = Vec::new();
         for endpoint in [Endpoint::Healthz, Endpoint::Livez, Endpoint::Readyz] {
             paths.push(format!("/{}", endpoint.name()));
-            let asked = self
-                .0
-                .iter()
-                .filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
+            let asked = self.0.iter().filter(|check| check.endpoints.have(endpoint));
             paths.extend(asked.map(|check| format!("/{}/{}", endpoint.name(), check.name)));
         }
         paths
@@ -180,6 +188,7 @@ mod tests {
             Check::new("ping", Endpoints::All, || Ok(())),
             Check::new("etcd", Endpoints::All, || Ok(())),
             Check::new("shutdown", Endpoints::Ready, || Err("leaving".into())),
+            Check::new("kms-providers", Endpoints::NotLive, || Ok(())),
         ])
     }
 
@@ -202,13 +211,15 @@ mod tests {
         assert_eq!(
             ask("/healthz?verbose=1&exclude=ping&exclude=nope"),
             well(
-                "[+]ping excluded: ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for \
+                "[+]ping excluded: ok\n[+]etcd ok\n[+]kms-providers ok\nwarn: some health checks cannot be excluded: no matches for \
                  \"nope\"\nhealthz check passed\n"
             )
         );
         assert_eq!(
             ask("/readyz"),
-            ill("[+]ping ok\n[+]etcd ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n")
+            ill(
+                "[+]ping ok\n[+]etcd ok\n[-]shutdown failed: reason withheld\n[+]kms-providers ok\nreadyz check failed\n"
+            )
         );
         assert_eq!(ask("/readyz?exclude=shutdown"), well("ok"));
         assert_eq!(ask("/readyz/shutdown"), ill("internal server error: leaving\n"));
@@ -218,8 +229,10 @@ mod tests {
         );
         assert_eq!(ask("/readyz/etcd"), well("ok"));
         assert_eq!(ask("/livez/shutdown"), CheckResult::Unknown);
+        assert_eq!(ask("/livez/kms-providers"), CheckResult::Unknown);
+        assert_eq!(ask("/healthz/kms-providers"), well("ok"));
         assert_eq!(ask("/livez/"), CheckResult::Unknown);
         assert_eq!(Endpoint::of("/readyzz"), None);
-        assert_eq!(checks().paths().len(), 10);
+        assert_eq!(checks().paths().len(), 12);
     }
 }

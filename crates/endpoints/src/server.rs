@@ -11,6 +11,7 @@ use forebay_auth::{Access, Authenticators};
 use forebay_documents::health::{Check, Checks, Endpoints};
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
+use forebay_encryption::EncryptionMetrics;
 use forebay_flow::Configuration;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
@@ -62,6 +63,8 @@ pub struct Backing {
     pub neighbours: Option<Neighbours>,
     /// What is counted of calls of webhooks.
     pub webhooks: Arc<WebhookMetrics>,
+    /// What is counted of encryption at rest, if there is any.
+    pub encryption: Option<Arc<EncryptionMetrics>>,
     pub aggregation: Aggregation,
 }
 
@@ -73,7 +76,8 @@ impl Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
         let (neighbours, webhooks) = (None, Arc::default());
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
-        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, aggregation }
+        let encryption = None;
+        Backing { api, caches, clock, random, flow_control, neighbours, webhooks, encryption, aggregation }
     }
 }
 
@@ -120,8 +124,8 @@ impl Bound {
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
-        let metrics =
-            Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), backing.webhooks.clone()));
+        let metrics = Metrics::new(clock.clone(), identity.known().counts.clone(), backing.webhooks.clone());
+        let metrics = Arc::new(metrics.with_encryption(backing.encryption.clone()));
         let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
         let checks = all_checks(checks, &caches, &drain);
         let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());

@@ -21,7 +21,6 @@ pub mod limits;
 mod messages;
 mod oldest;
 mod pool;
-mod proto;
 mod range;
 mod shared;
 mod stretch;
@@ -31,6 +30,8 @@ mod url;
 mod values;
 mod version;
 mod walk;
+
+use forebay_grpc::proto;
 
 pub use codec::{Codec, Verbatim};
 pub use engine::{Etcd, StorageConfig};

@@ -10,6 +10,7 @@ use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use forebay_grpc::chain;
 use forebay_rt::{Clock, Instant, Tasks};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -21,7 +22,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::cluster::Cluster;
 use crate::error::RequestError;
-use crate::grpc::{Channel, chain};
+use crate::grpc::Channel;
 use crate::limits;
 use crate::messages::{self, StatusResponse, path};
 use crate::tls::Tls;

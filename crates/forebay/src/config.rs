@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use forebay_aggregator::ServiceRouting;
 use forebay_controllers::Selection;
+use forebay_encryption::Reload;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
@@ -37,6 +38,8 @@ pub struct ServeConfig {
     pub etcd_prefix: String,
     /// `None`: objects are kept in the data directory.
     pub etcd: Option<EtcdConfig>,
+    /// `None`: nothing is encrypted at rest.
+    pub encryption: Option<EncryptionFile>,
     /// `None`: events are kept until they are deleted.
     pub event_ttl: Option<Duration>,
     pub serving: Serving,
@@ -70,6 +73,13 @@ pub struct EtcdConfig {
     pub client: Option<CertificateFiles>,
     /// `None`: others compact it.
     pub compaction_interval: Option<Duration>,
+}
+
+/// What says how objects are encrypted at rest.
+#[derive(Debug, Clone)]
+pub struct EncryptionFile {
+    pub file: PathBuf,
+    pub reload: Reload,
 }
 
 /// Where and how to listen.

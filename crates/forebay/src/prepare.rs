@@ -193,6 +193,10 @@ impl Given {
             None => None,
         };
         warn_of_exposed(config, warnings);
+        if let Some(given) = &config.encryption {
+            // Keys and all: it is made something of when the store is opened.
+            forebay_encryption::read_configuration(&given.file, given.reload).map_err(Error::Serve)?;
+        }
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
@@ -248,7 +252,9 @@ fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
     let kubelets = config.kubelets.client.as_ref();
     let keys =
         [config.tls.given.as_ref(), etcd, proxy, kubelets].into_iter().flatten().map(|files| &files.key);
+    let encryption = config.encryption.iter().map(|given| &given.file);
     let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
+    let others = others.chain(encryption);
     // What only verifies may be public.
     let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
     for path in keys.chain(others).chain(accounts.key_files.iter().filter(is_private)) {

@@ -116,11 +116,15 @@ impl Server {
         let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
+        let own = identity(store.history(), &services);
+        if let Some(metrics) = store.encryption_metrics() {
+            metrics.belong_to(own.name());
+        }
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
-            identity: Some(identity(store.history(), &services)),
+            identity: Some(own),
             services,
             admission: config.admission.clone(),
             webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
@@ -218,7 +222,8 @@ impl Server {
             });
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
-            let backing = Backing { flow_control, neighbours, webhooks, aggregation, ..backing };
+            let encryption = store.encryption_metrics();
+            let backing = Backing { flow_control, neighbours, webhooks, encryption, aggregation, ..backing };
             let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}
@@ -298,13 +303,19 @@ async fn start(
 
 /// What the health endpoints ask of the store.
 fn checks(store: &Store) -> Vec<Check> {
+    let encryption = store.encryption().filter(|encryption| encryption.is_checked()).cloned();
     let store = store.clone();
     // Named as clients and dashboards know the check of the storage.
-    vec![
+    let mut checks = vec![
         Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err)),
         // Nobody is answered before it is done, and who cannot do it does not start.
         Check::new("poststarthook/rbac/bootstrap-roles", Endpoints::All, || Ok(())),
-    ]
+    ];
+    if let Some(encryption) = encryption {
+        // A server is not to be started anew because a plugin is not well.
+        checks.push(Check::new("kms-providers", Endpoints::NotLive, move || encryption.check()));
+    }
+    checks
 }
 
 /// What went wrong, and why, as one line.

@@ -4,6 +4,7 @@
 
 mod aggregator;
 pub mod caches;
+pub mod encryption;
 pub mod flow;
 pub mod process;
 pub mod storage;

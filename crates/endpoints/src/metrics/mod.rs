@@ -16,7 +16,10 @@ use std::sync::{Arc, PoisonError};
 
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
-use forebay_documents::metrics::{Availability, Text, caches, flow, process, storage, tasks, webhooks};
+use forebay_documents::metrics::{
+    Availability, Text, caches, encryption, flow, process, storage, tasks, webhooks,
+};
+use forebay_encryption::EncryptionMetrics;
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
@@ -50,6 +53,8 @@ pub struct Metrics {
     identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
     webhooks: Arc<WebhookMetrics>,
+    // Where something is encrypted at rest.
+    encryption: Option<Arc<EncryptionMetrics>>,
 }
 
 impl Metrics {
@@ -67,7 +72,13 @@ impl Metrics {
             identity,
             connections: Arc::default(),
             webhooks,
+            encryption: None,
         }
+    }
+
+    /// The same, which tells of encryption at rest.
+    pub fn with_encryption(self, encryption: Option<Arc<EncryptionMetrics>>) -> Metrics {
+        Metrics { encryption, ..self }
     }
 
     /// Counts the events of one watch of `served`.
@@ -102,6 +113,9 @@ impl Metrics {
         }
         webhooks::write(&mut text, &self.webhooks.counted());
         webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
+        if let Some(counted) = &self.encryption {
+            encryption::write(&mut text, &counted.counted());
+        }
         availability.write(&mut text);
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay_controllers::Selection;
+use forebay_encryption::Reload;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 
 use super::reader::Reader;
 use super::{
-    Anonymous, Authentication, AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization, front_proxy,
+    Anonymous, Authentication, AuthorizationMode, Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits,
+    MemoryLimit, ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, authorization,
+    front_proxy,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -38,6 +40,7 @@ impl ServeConfig {
         Ok(Self {
             etcd_prefix: read.parsed("etcd-prefix", etcd_prefix)?,
             etcd: etcd(&read)?,
+            encryption: encryption(&read)?,
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication(&read, &mut warnings)?,
@@ -118,6 +121,18 @@ fn etcd(read: &Reader) -> Result<Option<EtcdConfig>, Error> {
     }
     let compaction_interval = read.parsed("etcd-compaction-interval", unless_zero)?;
     Ok(Some(EtcdConfig { endpoints, ca_file, client, compaction_interval }))
+}
+
+fn encryption(read: &Reader) -> Result<Option<EncryptionFile>, Error> {
+    const FILE: &str = "encryption-provider-config";
+    const RELOAD: &str = "encryption-provider-config-automatic-reload";
+    let is_reloaded = read.parsed(RELOAD, values::bool)?;
+    match (read.path(FILE), is_reloaded) {
+        (None, false) => Ok(None),
+        (None, true) => Err(Error::Conflict(format!("--{RELOAD} must be set with --{FILE}"))),
+        (Some(file), true) => Ok(Some(EncryptionFile { file, reload: Reload::Automatic })),
+        (Some(file), false) => Ok(Some(EncryptionFile { file, reload: Reload::Never })),
+    }
 }
 
 fn tls(

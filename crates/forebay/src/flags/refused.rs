@@ -13,7 +13,6 @@ const ADMISSION: &str = "requests would be admitted unchecked";
 const AUDIT: &str = "no audit log would be written";
 const AUTHENTICATION: &str = "users would not be authenticated as it says";
 const AUTHORIZATION: &str = "requests would not be authorized as it says";
-const ENCRYPTION: &str = "secrets would be stored unencrypted";
 
 pub(super) const REFUSED: &[Flag] = &[
     refused("admission-control", List, ADMISSION),
@@ -59,8 +58,6 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("authorization-webhook-cache-unauthorized-ttl", One, AUTHORIZATION),
     refused("authorization-webhook-config-file", One, AUTHORIZATION),
     refused("authorization-webhook-version", One, AUTHORIZATION),
-    refused("encryption-provider-config", One, ENCRYPTION),
-    refused("encryption-provider-config-automatic-reload", Bool, ENCRYPTION),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
     refused("oidc-ca-file", One, AUTHENTICATION),
     refused("oidc-client-id", One, AUTHENTICATION),

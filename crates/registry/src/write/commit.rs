@@ -100,7 +100,14 @@ async fn commit_change(write: &mut Write<'_>, context: &Context) -> Result<Flow,
         decision => (decision, None),
     };
     let Some(store) = write.store.clone() else { return Err(Status::internal("nothing is stored of it")) };
+    let ttl = context.ttl(write.served());
     let Some(attempts) = &mut write.attempts else { return Err(Status::internal("nothing is there")) };
+    let decision = match (decision, attempts.current()) {
+        (Decision::Keep, Some(current)) if write.then.is_none() => {
+            store.keep_or_renew(&current.object, ttl, write.mode).await?
+        }
+        (decision, _) => decision,
+    };
     let mut done = attempts.carry_out(&store, decision).await;
     if let (Err(status), Some((written, ttl))) = (&done, written) {
         let key = store.key(write.target.namespace(), write.target.name());

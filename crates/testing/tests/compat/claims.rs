@@ -386,6 +386,13 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "connections", Unchecked("16,384 connections are more than a test may open")),
     claim(WHO, "causes", Tests(&["no_more_is_told_than_a_client_reads"])),
     claim(WHO, "JSON patch", Tests(&["what_a_patch_cannot_do_is_told_in_upstreams_words"])),
+    claim(AT_REST, "aesgcm, aescbc, secretbox, identity", Tests(&["what_is_kept_begins_as_upstream_writes_it", "what_one_encrypts_the_other_reads_through_rotation_and_a_kill"])),
+    claim(AT_REST, "the configuration", Tests(&["what_is_wrong_is_said_in_upstreams_words", "the_first_rule_of_a_resource_counts_and_wildcards_take_the_rest", "what_is_wrong_with_the_file_ends_the_start_and_names_no_key"])),
+    claim(AT_REST, "KMS v2", Tests(&["a_plugin_is_asked_once_for_a_seed_and_again_after_a_start", "another_key_of_the_plugin_makes_what_was_written_stale", "a_plugin_that_is_gone_is_told_of_by_health_and_what_is_known_is_read", "a_feed_stands_still_while_a_plugin_does_not_answer"])),
+    claim(AT_REST, "rotation", Tests(&["the_first_provider_writes_and_what_another_one_wrote_is_stale", "a_key_is_rotated_while_the_server_runs_and_a_write_that_changes_nothing_renews"])),
+    claim(AT_REST, "where", Tests(&["no_secret_is_on_disk_or_in_a_snapshot_and_all_of_it_comes_back", "what_is_encrypted_is_moved_and_is_encrypted_there_too"])),
+    claim(AT_REST, "what cannot be decrypted", Tests(&["a_store_in_front_keeps_nothing_in_the_clear_and_reads_all_of_it", "a_plugin_that_is_not_there_yet_is_waited_for_and_one_that_refuses_is_told_of"])),
+    claim(AT_REST, "metrics", Tests(&["what_was_done_is_counted_by_resource_and_prefix", "reloads_are_told_by_the_server_that_did_them"])),
 ];
 
 const DECIDE: &str = "Objects that decide nothing yet";
@@ -397,6 +404,7 @@ const MEDIA: &str = "Media types";
 const DOCUMENTS: &str = "Documents";
 const CRDS: &str = "CustomResourceDefinitions";
 const WHO: &str = "Who may do what";
+const AT_REST: &str = "Encryption at rest";
 const MERGE: &[(&str, &str)] = &[("Content-Type", "application/merge-patch+json")];
 const APPLY: &[(&str, &str)] = &[("Content-Type", "application/apply-patch+yaml")];
 const STRATEGIC: &[(&str, &str)] = &[("Content-Type", "application/strategic-merge-patch+json")];

@@ -28,9 +28,11 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("printers", &["apimachinery", "schema"]),
     ("backend", &["apimachinery", "object", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd", &["apimachinery", "backend", "revlog", "rt"]),
-    ("etcd-codec", &["apimachinery", "etcd", "schema"]),
-    ("migrate", &["apimachinery", "embedded", "etcd", "pki", "rt"]),
+    ("grpc", &["apimachinery"]),
+    ("encryption", &["apimachinery", "backend", "grpc", "rt", "schema", "yaml"]),
+    ("etcd", &["apimachinery", "backend", "grpc", "revlog", "rt"]),
+    ("etcd-codec", &["apimachinery", "backend", "encryption", "etcd", "schema"]),
+    ("migrate", &["apimachinery", "embedded", "encryption", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
     ("certificate-names", &[]),
     ("strategy", &["apimachinery", "cel", "certificate-names", "crd", "flow", "policy", "schema"]),
@@ -83,7 +85,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("proxy", &["apimachinery", "rt", "transport"]),
     ("kubelet", &["apimachinery", "catalog", "proxy", "registry"]),
     ("aggregator", &["api", "apimachinery", "catalog", "documents", "object", "proxy", "registry", "rt"]),
-    ("documents", &["apimachinery", "catalog", "flow", "rt", "schema", "watchcache", "webhooks"]),
+    (
+        "documents",
+        &["apimachinery", "catalog", "encryption", "flow", "rt", "schema", "watchcache", "webhooks"],
+    ),
     (
         "endpoints",
         &[
@@ -93,6 +98,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "catalog",
             "deflate",
             "documents",
+            "encryption",
             "flow",
             "neighbours",
             "object",
@@ -209,6 +215,8 @@ pub const ABOVE_BACKEND: &[&str] = &[
 pub const SERVING: &[&str] = &[
     "backend",
     "embedded",
+    "encryption",
+    "grpc",
     "etcd",
     "watchcache",
     "catalog",

@@ -1,4 +1,4 @@
-//! The wire format of protobuf, as far as etcd's messages use it.
+//! The wire format of protobuf, as far as the messages of our services use it.
 //!
 //! In and out: bytes. Out of a message that is read: its fields one after another, their contents shared with
 //! it and not copied. Never: knows a message.
@@ -8,7 +8,7 @@ use forebay_apimachinery::varint;
 
 /// A message that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a message of etcd cannot be read")]
+#[error("a message cannot be read")]
 pub struct Malformed;
 
 /// The fields of a message that are still to be read.
