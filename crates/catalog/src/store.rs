@@ -242,8 +242,8 @@ impl Store {
         }
     }
 
-    /// What to do in place of keeping `current`: to write it anew as it is, where the store keeps it as it would
-    /// not be written now, such as under a key that was replaced.
+    /// What to do in place of keeping `current`: to write it anew as it is, where the store keeps it as it
+    /// would not be written now, such as under a key that was replaced.
     ///
     /// # Errors
     /// The store's own failures.

@@ -1,8 +1,8 @@
 //! What encryption at rest costs, ours and kube-apiserver's, on an etcd of their own, with the same provider:
 //! Secrets created in a second, and the time from a start until all of them were listed.
 //!
-//! In: the provider (`none`, `aesgcm`, `aescbc`, `secretbox` or `kms`), and how many Secrets, 20,000 unless it
-//! is said. Out: a line for each server. `FOREBAY_TEST_BINARY` names a binary of ours that was built for
+//! In: the provider (`none`, `aesgcm`, `aescbc`, `secretbox` or `kms`), and how many Secrets, 20,000 unless
+//! it is said. Out: a line for each server. `FOREBAY_TEST_BINARY` names a binary of ours that was built for
 //! speed.
 
 #![allow(clippy::disallowed_methods, reason = "it measures")]

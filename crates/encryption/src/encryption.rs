@@ -1,7 +1,7 @@
 //! What is in force: values are sealed and opened by the rule of their key.
 //!
-//! In: keys, values, and what is kept of them. Out: the other of both. Shared by all that read and write; what
-//! is in force is a pointer that is replaced. Never: waits within a call, but where a plugin is asked.
+//! In: keys, values, and what is kept of them. Out: the other of both. Shared by all that read and write;
+//! what is in force is a pointer that is replaced. Never: waits within a call, but where a plugin is asked.
 //!
 //! Source: apiserver v0.36.3 `server/options/encryptionconfig/config.go`.
 

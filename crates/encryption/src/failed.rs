@@ -46,8 +46,8 @@ pub(crate) fn call_status(error: Option<&CallError>) -> &'static str {
     }
 }
 
-/// Whether the same call may be answered later. A plugin that says of a key that it is not there, or not to be
-/// used, says so again; one that says that it does not know why may have lost its way to the key.
+/// Whether the same call may be answered later. A plugin that says of a key that it is not there, or not to
+/// be used, says so again; one that says that it does not know why may have lost its way to the key.
 fn passes(error: &CallError) -> bool {
     const INVALID: u32 = 3;
     const NOT_FOUND: u32 = 5;

@@ -15,7 +15,8 @@ use crate::ciphers::{BoxKey, CbcKey, GcmKey};
 use crate::config::{
     EncryptionConfiguration, KmsConfiguration, NamedKey, ProviderConfiguration, Reload, decode, validate,
 };
-use crate::kms::{KmsProvider, KmsSettings, hashed_bytes};
+use crate::hash::hashed_bytes;
+use crate::kms::{KmsProvider, KmsSettings};
 use crate::limits;
 use crate::metrics::EncryptionMetrics;
 use crate::rules::{KeyPlace, Places, ResourceName, ResourcePattern, ResourceRules};

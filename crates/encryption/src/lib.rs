@@ -10,6 +10,7 @@ mod ciphers;
 pub mod config;
 mod encryption;
 mod failed;
+mod hash;
 mod in_force;
 mod kms;
 pub mod limits;

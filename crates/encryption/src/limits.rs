@@ -13,7 +13,8 @@ pub const CONFIG_ENTRIES_MAX: usize = 10_000;
 /// 32 KiB. A longer one is an error.
 pub const KMS_ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// What may lie in storage beside the data, as upstream has it: beyond it a value is neither written nor read.
+/// What may lie in storage beside the data, as upstream has it: beyond it a value is neither written nor
+/// read.
 pub const KEY_ID_BYTES_MAX: usize = 1 << 10;
 pub const ENCRYPTED_DEK_BYTES_MAX: usize = 1 << 10;
 pub const ANNOTATIONS_BYTES_MAX: usize = 32 << 10;

@@ -13,7 +13,7 @@ use forebay_grpc::CallError;
 use forebay_rt::{Clock, Duration};
 
 use crate::failed::{SealError, call_status};
-use crate::kms::hashed;
+use crate::hash::hashed;
 use crate::limits;
 
 /// Which way a value goes.
@@ -192,7 +192,7 @@ impl EncryptionMetrics {
         }
     }
 
-    /// - `key_hash`: as [`hashed`](crate::kms) has it.
+    /// - `key_hash`: as [`hashed`] has it.
     pub fn key_id_used(&self, direction: Direction, provider: &Arc<str>, key_hash: &Arc<str>, unix_ms: u64) {
         let key = (direction, provider.clone(), key_hash.clone());
         let mut series = self.series();

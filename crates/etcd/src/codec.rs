@@ -24,8 +24,8 @@ pub trait Codec: Send + Sync + 'static {
         false
     }
 
-    /// What has to be found out before `stored`, found at `key`, can be read, and how: none, most of the time.
-    /// If it cannot be found out now, that is a failure of the read; if it never will be,
+    /// What has to be found out before `stored`, found at `key`, can be read, and how: none, most of the
+    /// time. If it cannot be found out now, that is a failure of the read; if it never will be,
     /// [`Codec::to_value`] says so.
     fn lacks(&self, key: &str, stored: &Bytes) -> Option<BoxFuture<'static, Result<(), String>>> {
         let _ = (key, stored);

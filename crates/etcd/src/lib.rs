@@ -31,8 +31,6 @@ mod values;
 mod version;
 mod walk;
 
-use forebay_grpc::proto;
-
 pub use codec::{Codec, Verbatim};
 pub use engine::{Etcd, StorageConfig};
 pub use error::RequestError;

@@ -5,8 +5,7 @@
 //! Source: etcd v3.7.3 `api/etcdserverpb/rpc.proto`, `api/mvccpb/kv.proto`: field numbers, which are the same since 3.4.
 
 use bytes::Bytes;
-
-use crate::proto::{Fields, Malformed, Message};
+use forebay_grpc::proto::{Fields, Malformed, Message};
 
 /// The methods that are called.
 pub mod path {

@@ -351,7 +351,7 @@ async fn dial(endpoint: &Endpoint) -> std::io::Result<TcpStream> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::Message;
+    use forebay_grpc::proto::Message;
 
     #[test]
     fn a_learner_is_not_used_and_who_has_no_leader_says_so() {

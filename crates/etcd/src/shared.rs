@@ -334,8 +334,8 @@ pub(crate) fn probe_key(prefix: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::Message;
     use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
+    use forebay_grpc::proto::Message;
 
     #[test]
     fn what_is_probed_is_below_the_prefix() {

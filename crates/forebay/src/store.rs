@@ -1,7 +1,7 @@
 //! The store, whichever it is: in this process, or an etcd cluster.
 //!
-//! In: what was decided. Out: one handle for the server; what is encrypted at rest is so in both. Never: logic
-//! of either.
+//! In: what was decided. Out: one handle for the server; what is encrypted at rest is so in both. Never:
+//! logic of either.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! gRPC over one HTTP/2 connection: single calls, and streams.
 //!
-//! In: a connection, messages as bytes. Out: messages as bytes, or a [`CallError`]. A message is held whole,
-//! at most [`MESSAGE_BYTES_MAX`](crate::limits::MESSAGE_BYTES_MAX); a stream that is not read stops its sender
-//! and nobody else. Never: compression, deadlines (the caller drops the call).
+//! In: a connection, messages as bytes. Out: messages as bytes, or a [`CallError`]. A message is held
+//! whole, at most [`MESSAGE_BYTES_MAX`](crate::limits::MESSAGE_BYTES_MAX); a stream that is not read stops
+//! its sender and nobody else. Never: compression, deadlines (the caller drops the call).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

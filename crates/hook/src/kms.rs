@@ -1,8 +1,8 @@
 //! A KMS v2 plugin of tests: it answers over a Unix socket, as `v2.KeyManagementService` of gRPC.
 //!
 //! In: what a test says of its key, and of what goes wrong. Out: answers, and how often it was asked what.
-//! What it encrypts is not secret: the key's name, and the text with each byte turned over. Never: code of what
-//! is tested: it reads and writes protobuf by itself, and grpc-go speaks to it as well.
+//! What it encrypts is not secret: the key's name, and the text with each byte turned over. Never: code of
+//! what is tested: it reads and writes protobuf by itself, and grpc-go speaks to it as well.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -1,7 +1,8 @@
 //! What is encrypted in a data directory or a snapshot: opened on the way out of it, sealed on the way in.
 //!
-//! In: keys and values as they are kept, and what they are encrypted with, if that is said. Out: the other of
-//! both. Never: leaves something encrypted that cannot be read again, or in the clear what is to be encrypted.
+//! In: keys and values as they are kept, and what they are encrypted with, if that is said. Out: the other
+//! of both. Never: leaves something encrypted that cannot be read again, or in the clear what is to be
+//! encrypted.
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use cbc::cipher::{
     BlockCipher, BlockDecryptMut, BlockEncryptMut, BlockSizeUser, InnerIvInit as _, KeyInit as _, consts::U16,
 };
 
-use super::{TOO_SHORT, random};
+use super::parts::{TOO_SHORT, random};
 
 const BLOCK_BYTES: usize = 16;
 

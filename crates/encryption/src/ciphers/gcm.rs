@@ -8,7 +8,7 @@ use aes_gcm::aead::consts::U12;
 use aes_gcm::{AesGcm, KeyInit as _};
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::{TOO_SHORT, random};
+use super::parts::{TOO_SHORT, random};
 
 const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;

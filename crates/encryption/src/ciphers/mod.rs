@@ -8,6 +8,7 @@
 
 mod cbc;
 mod gcm;
+mod parts;
 mod secretbox;
 mod seed;
 
@@ -16,18 +17,7 @@ pub use self::gcm::GcmKey;
 pub use self::secretbox::BoxKey;
 pub use self::seed::Seed;
 
-use ring::rand::{SecureRandom as _, SystemRandom};
-
-/// What is written of a value that is shorter than its cipher's parts.
-pub(crate) const TOO_SHORT: &str = "the stored data was shorter than the required size";
-
-/// Fills `bytes` from the operating system's generator.
-///
-/// # Errors
-/// It gives none.
-pub(crate) fn random(bytes: &mut [u8]) -> Result<(), &'static str> {
-    SystemRandom::new().fill(bytes).map_err(|_| "unable to read sufficient random bytes")
-}
+pub(crate) use self::parts::random;
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use crypto_secretbox::aead::AeadInPlace as _;
 use crypto_secretbox::{KeyInit as _, XSalsa20Poly1305};
 
-use super::{TOO_SHORT, random};
+use super::parts::{TOO_SHORT, random};
 
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;

@@ -4,7 +4,8 @@
 use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk};
 
-use super::{TOO_SHORT, gcm, random};
+use super::gcm;
+use super::parts::{TOO_SHORT, random};
 
 /// Of what a key is derived by, and of a seed at least.
 const INFO_BYTES: usize = 32;

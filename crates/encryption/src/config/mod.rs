@@ -1,7 +1,8 @@
-//! `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`: what a file says, checked as upstream checks it.
+//! `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`: what a file says, checked as upstream checks
+//! it.
 //!
-//! In: the bytes of a file. Out: a configuration whose every part can be used, or all that is wrong with it in
-//! upstream's words. Never: a key in an error or a log.
+//! In: the bytes of a file. Out: a configuration whose every part can be used, or all that is wrong with it
+//! in upstream's words. Never: a key in an error or a log.
 //!
 //! Source: apiserver v0.36.3 `apis/apiserver/v1/types_encryption.go`, `defaults.go`,
 //! `validation/validation_encryption.go`.

@@ -1,8 +1,8 @@
 //! One plugin: the seed that values are written with now, the keys that they are read with, and how it is.
 //!
-//! The plugin is asked how it is again and again; when it calls its key otherwise than before, there is a new
-//! seed. While it is not well, what was last made is written with for three minutes; what is known is read for
-//! ever.
+//! The plugin is asked how it is again and again; when it calls its key otherwise than before, there is a
+//! new seed. While it is not well, what was last made is written with for three minutes; what is known is
+//! read for ever.
 //!
 //! Owner of the write key: whoever asks the plugin how it is, one at a time. Never: asked within a write.
 //!
@@ -17,11 +17,11 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::client::KmsClient;
 use super::envelope::{CacheKey, DataKeyRef, EncryptedObject, SourceType, check_key_id};
-use super::hashed;
 use super::keys::{DataKey, DataKeys};
 use super::messages::{self, PluginStatus};
 use crate::ciphers::{Seed, random};
 use crate::failed::SealError;
+use crate::hash::hashed;
 use crate::limits;
 use crate::metrics::{Direction, EncryptionMetrics};
 

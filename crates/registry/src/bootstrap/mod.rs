@@ -76,8 +76,8 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     Ok(())
 }
 
-/// Waits for a cache, unless what it is filled from cannot be read for now: it says that it is not ready, and the
-/// others are served.
+/// Waits for a cache, unless what it is filled from cannot be read for now: it says that it is not ready,
+/// and the others are served.
 async fn wait_ready(context: &Context, store: &Store) {
     loop {
         tokio::select! {
