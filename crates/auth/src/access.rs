@@ -2,7 +2,7 @@
 //!
 //! In: who asks, and for what. Out: yes, or why not, as data. Never: words for a client.
 
-use forebay_api::{Authorizer, Decision, Eventual, Rules};
+use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
 use forebay_apimachinery::{About, Attributes, Caller, Verb};
 
 use crate::asker::Asker;
@@ -27,6 +27,9 @@ pub enum Refused {
     Unauthenticated,
     #[error(transparent)]
     Forbidden(Box<Forbidden>),
+    /// Nobody allows it, and somebody who may could not be asked.
+    #[error("{0}")]
+    Undecided(String),
 }
 
 /// What somebody may not do.
@@ -62,10 +65,20 @@ impl Access {
     /// # Errors
     /// [`Refused`].
     pub async fn check(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<(), Refused> {
+        self.decide(asker, verb, about).await.map(drop)
+    }
+
+    /// Why `asker` may.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn decide(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<Because, Refused> {
         let nobody;
         let caller = match (asker, self.anonymous) {
             (Asker::Known(caller), _) => &**caller,
-            (Asker::Anonymous, Anonymous::HealthAndVersion) if OpenPaths::has(about) => return Ok(()),
+            (Asker::Anonymous, Anonymous::HealthAndVersion) if OpenPaths::has(about) => {
+                return Ok(Because::Unsaid);
+            }
             (Asker::Anonymous, Anonymous::HealthAndVersion) if self.asks_for_anonymous => {
                 nobody = Caller::anonymous();
                 &nobody
@@ -74,7 +87,8 @@ impl Access {
         };
         let asked = Attributes { caller, verb, about };
         match self.authorize(&asked).wait().await {
-            Decision::Allow(_) => Ok(()),
+            Decision::Allow(because) => Ok(because),
+            Decision::Undecided(undecided) => Err(Refused::Undecided(undecided.error)),
             refused => Err(Refused::Forbidden(Box::new(Forbidden::new(&asked, &refused)))),
         }
     }

@@ -19,6 +19,8 @@ pub mod tokens;
 pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
 pub use asker::Asker;
 pub use authenticators::{Authenticators, Unauthorized};
-pub use authorizers::Authorizers;
+pub use authorizers::{
+    AuthorizationWebhook, Authorizers, CarriedReview, CarriesReviews, NotCarried, ReloadedAuthorizers,
+};
 pub use certificates::{Credentials, FrontProxies, Peer};
 pub use impersonation::Wanted;

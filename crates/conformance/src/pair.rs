@@ -4,6 +4,7 @@
 //! on the other.
 
 use forebay_clients::ControlPlane;
+use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::server::Implementation;
 use http::Method;
 use kube::client::Body;
@@ -31,7 +32,16 @@ pub struct Request {
     pub content_type: &'static str,
     /// The User-Agent; none is sent if there is none.
     pub agent: Option<String>,
+    /// As whom it is asked; the administrator, if nobody is said.
+    pub user: Option<ActsAs>,
     pub body: Vec<u8>,
+}
+
+/// Somebody as whom the administrator asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActsAs {
+    pub name: String,
+    pub groups: Vec<String>,
 }
 
 /// What a server answered, as it came.
@@ -68,18 +78,33 @@ impl Pair {
     pub async fn start_with(ours: Implementation) -> Result<Pair, String> {
         Ok(Pair { ours: Peer::start(ours).await?, theirs: Peer::start(Implementation::KubeApiserver).await? })
     }
+
+    /// As [`Pair::start`], both with these flags. The second part is what theirs keeps its objects in.
+    ///
+    /// # Errors
+    /// Why one of them does not serve.
+    pub async fn start_told(flags: &[&str]) -> Result<(Pair, Cluster), String> {
+        let cluster = Cluster::start(1, Security::Plain)?;
+        let theirs = Peer::of(ControlPlane::start_rival_told(&cluster, flags)?).await?;
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let ours = Peer::of(ControlPlane::start_told(flags)?).await?;
+        Ok((Pair { ours, theirs }, cluster))
+    }
 }
 
 impl Request {
     /// Without a body or a User-Agent; JSON comes back.
     pub fn new(method: Method, path: String) -> Request {
-        Request { method, path, content_type: "application/json", agent: None, body: Vec::new() }
+        Request { method, path, content_type: "application/json", agent: None, user: None, body: Vec::new() }
     }
 }
 
 impl Peer {
     async fn start(implementation: Implementation) -> Result<Peer, String> {
-        let server = ControlPlane::start_as(implementation)?;
+        Peer::of(ControlPlane::start_as(implementation)?).await
+    }
+
+    async fn of(server: ControlPlane) -> Result<Peer, String> {
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
@@ -128,6 +153,10 @@ impl Peer {
             .header("Content-Type", request.content_type);
         if let Some(agent) = &request.agent {
             head = head.header("User-Agent", agent);
+        }
+        if let Some(ActsAs { name, groups }) = &request.user {
+            head = head.header("Impersonate-User", name);
+            head = groups.iter().fold(head, |head, group| head.header("Impersonate-Group", group));
         }
         let request = head.body(Body::from(request.body.clone())).map_err(|e| format!("{path}: {e}"))?;
         let response = self.client.send(request).await.map_err(|e| format!("{path}: {e}"))?;

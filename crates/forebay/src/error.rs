@@ -45,6 +45,15 @@ pub enum Error {
     /// What admission plugins are told cannot be used.
     #[error("admission configuration {}: {reason}", path.display())]
     AdmissionFile { path: PathBuf, reason: String },
+    /// Who is asked whether somebody may is not said, or not well.
+    #[error("authorization configuration {}: {reason}", path.display())]
+    AuthorizationFile { path: PathBuf, reason: String },
+    /// What is told of requests, and where, cannot be used.
+    #[error("tracing configuration {}: {reason}", path.display())]
+    TracingFile { path: PathBuf, reason: String },
+    /// What says which requests are noted, or where, cannot be used.
+    #[error("{doing}: {reason}: from file {}", path.display())]
+    AuditFile { doing: &'static str, path: PathBuf, reason: String },
     #[error("token file {}: line {line}: {reason}", path.display())]
     TokenFile { path: PathBuf, line: u64, reason: String },
     /// A server does not say who uses it.
@@ -71,6 +80,9 @@ impl Error {
             | Self::Migrate(_)
             | Self::Pki(_)
             | Self::AdmissionFile { .. }
+            | Self::AuthorizationFile { .. }
+            | Self::TracingFile { .. }
+            | Self::AuditFile { .. }
             | Self::TokenFile { .. }
             | Self::Top(_)
             | Self::Serve(_)

@@ -5,7 +5,9 @@
 
 pub mod admission_files;
 mod aggregation;
+pub mod audit_files;
 pub mod auth_files;
+pub mod authorization;
 pub mod cli;
 mod completion;
 pub mod config;
@@ -28,4 +30,5 @@ mod snapshot;
 pub mod store;
 mod token_key_files;
 mod top;
+mod tracing_file;
 pub mod version;

@@ -15,6 +15,7 @@
 )]
 
 mod answer;
+pub mod kms;
 mod serve;
 pub mod tabs;
 

@@ -88,7 +88,15 @@ impl HostCredentials {
 }
 
 impl Credential {
-    fn of_user(user: &Value, read: &dyn Fn(&Path) -> Result<Vec<u8>, String>) -> Result<Credential, String> {
+    /// - `user`: of a kubeconfig, as a tree; null for nobody.
+    /// - `read`: reads a file that it names.
+    ///
+    /// # Errors
+    /// What of it cannot be used.
+    pub fn of_user(
+        user: &Value,
+        read: &dyn Fn(&Path) -> Result<Vec<u8>, String>,
+    ) -> Result<Credential, String> {
         let text = |name: &str| user[name].as_str().filter(|text| !text.is_empty());
         for name in ["exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra"] {
             if !user[name].is_null() {

@@ -3,7 +3,9 @@
 //! In: counters of other rooms. Out: the classic text format. Never: counts by itself.
 
 mod aggregator;
+pub mod authorization;
 pub mod caches;
+pub mod encryption;
 pub mod flow;
 pub mod process;
 pub mod storage;

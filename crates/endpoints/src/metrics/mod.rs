@@ -3,6 +3,7 @@
 //! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format.
 //! Every label has a bounded set of values.
 
+mod audit;
 mod connections;
 mod family;
 mod flight;
@@ -14,9 +15,14 @@ mod watch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use forebay_audit::AuditCounts;
+use forebay_authorization::AuthorizationMetrics;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
-use forebay_documents::metrics::{Availability, Text, caches, flow, process, storage, tasks, webhooks};
+use forebay_documents::metrics::{
+    Availability, Text, authorization, caches, encryption, flow, process, storage, tasks, webhooks,
+};
+use forebay_encryption::EncryptionMetrics;
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
@@ -50,10 +56,18 @@ pub struct Metrics {
     identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
     webhooks: Arc<WebhookMetrics>,
+    authorization: Arc<AuthorizationMetrics>,
+    // Where something is encrypted at rest.
+    encryption: Option<Arc<EncryptionMetrics>>,
 }
 
 impl Metrics {
-    pub fn new(clock: Clock, identity: Arc<IdentityCounts>, webhooks: Arc<WebhookMetrics>) -> Metrics {
+    pub fn new(
+        clock: Clock,
+        identity: Arc<IdentityCounts>,
+        webhooks: Arc<WebhookMetrics>,
+        authorization: Arc<AuthorizationMetrics>,
+    ) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -67,7 +81,14 @@ impl Metrics {
             identity,
             connections: Arc::default(),
             webhooks,
+            authorization,
+            encryption: None,
         }
+    }
+
+    /// The same, which tells of encryption at rest.
+    pub fn with_encryption(self, encryption: Option<Arc<EncryptionMetrics>>) -> Metrics {
+        Metrics { encryption, ..self }
     }
 
     /// Counts the events of one watch of `served`.
@@ -90,7 +111,7 @@ impl Metrics {
         (inflight, flow_control, neighbourhood): (&Inflight, Option<&FlowControl>, Option<&Neighbourhood>),
         (memory, rooms, stalled_readers): (&Memory, &Rooms, &StalledReaders),
         shared: (&EventBlocks, &SharedLists),
-        availability: &Availability,
+        (availability, audit): (&Availability, Option<&Arc<AuditCounts>>),
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -101,8 +122,14 @@ impl Metrics {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
         webhooks::write(&mut text, &self.webhooks.counted());
+        authorization::write(&mut text, &self.authorization.counted());
         webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
+        webhooks::write_policies(&mut text, &self.webhooks.policies.counted());
+        if let Some(counted) = &self.encryption {
+            encryption::write(&mut text, &counted.counted());
+        }
         availability.write(&mut text);
+        audit::write(&mut text, audit.map(|counts| &**counts));
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";
@@ -260,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_when_its_answer_is_over() {
-        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default()));
+        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default(), Arc::default()));
         let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
         let labels = RequestLabels::new(&Method::GET, &info, None, false);
         let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);
