@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::plugin::{Plugin, Switch, Tools, WriteAttributes};
 use crate::plugins::PLUGINS;
+use crate::settings::PluginSettings;
 
 /// Carried out where the whole write is known, which no plugin sees: by the registry.
 const BY_REGISTRY: [&str; 5] = [
@@ -27,20 +28,20 @@ const BY_REGISTRY: [&str; 5] = [
 const IDLE: [&str; 4] =
     ["ClusterTrustBundleAttest", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
-/// Which plugins are on: all that are carried out, but for those turned off.
+/// Which plugins are on: those that are on by default but for those turned off, and those turned on.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     off: BTreeSet<String>,
+    on: BTreeSet<String>,
     security: Arc<SecurityConfiguration>,
     limited: Arc<LimitedResources>,
+    settings: Arc<PluginSettings>,
 }
 
 impl Admission {
-    /// Whether the plugin `name` is carried out, unless it is turned off by that name.
+    /// Whether the plugin `name` is carried out, if it is on.
     pub fn carries_out(name: &str) -> bool {
-        BY_REGISTRY.contains(&name)
-            || IDLE.contains(&name)
-            || PLUGINS.iter().any(|plugin| plugin.name() == name && plugin.switch() == Switch::ByName)
+        matches!(switch(name), Some(Switch::ByName | Switch::IfEnabled))
     }
 
     /// Whether one of those is on that the registry carries out.
@@ -50,8 +51,25 @@ impl Admission {
 
     /// All but `names`; a name of none of them turns nothing off.
     pub fn without<'n>(names: impl IntoIterator<Item = &'n str>) -> Admission {
-        let carried_out = names.into_iter().filter(|name| Admission::carries_out(name));
-        Admission { off: carried_out.map(String::from).collect(), ..Admission::default() }
+        let by_default = names.into_iter().filter(|name| switch(name) == Some(Switch::ByName));
+        Admission { off: by_default.map(String::from).collect(), ..Admission::default() }
+    }
+
+    /// The same, and those of `names` that are off by default.
+    pub fn with<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Admission {
+        let others = names.into_iter().filter(|name| switch(name) == Some(Switch::IfEnabled));
+        Admission { on: others.map(String::from).collect(), ..self }
+    }
+
+    /// All that can be turned on or off.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let plugins = PLUGINS.iter().filter(|plugin| plugin.switch() != Switch::None);
+        plugins.map(|plugin| plugin.name()).chain(BY_REGISTRY).chain(IDLE)
+    }
+
+    /// Whether `name` was turned on that is off by default.
+    pub fn is_turned_on(&self, name: &str) -> bool {
+        self.on.contains(name)
     }
 
     /// The same, with what an administrator says of pod security.
@@ -62,6 +80,16 @@ impl Admission {
     /// The same, with what may be used only where a quota limits it.
     pub fn with_limited(self, limited: LimitedResources) -> Admission {
         Admission { limited: Arc::new(limited), ..self }
+    }
+
+    /// The same, with what an administrator says of other plugins.
+    pub fn with_settings(self, settings: PluginSettings) -> Admission {
+        Admission { settings: Arc::new(settings), ..self }
+    }
+
+    /// What an administrator says of other plugins.
+    pub fn settings(&self) -> &PluginSettings {
+        &self.settings
     }
 
     /// What may be used only where a quota limits it.
@@ -133,7 +161,16 @@ impl Admission {
         match plugin.switch() {
             Switch::None => true,
             Switch::ByName => !self.off.contains(plugin.name()),
+            Switch::IfEnabled => self.on.contains(plugin.name()),
         }
+    }
+}
+
+/// What turns the plugin `name` on and off, if there is one.
+fn switch(name: &str) -> Option<Switch> {
+    match BY_REGISTRY.contains(&name) || IDLE.contains(&name) {
+        true => Some(Switch::ByName),
+        false => PLUGINS.iter().find(|plugin| plugin.name() == name).map(|plugin| plugin.switch()),
     }
 }
 
@@ -151,5 +188,17 @@ mod tests {
         assert!(!is_on("Priority") && !is_on("NamespaceLifecycle") && is_on("RuntimeClass"));
         assert!(!is_on("ServiceAccount") && Admission::default().off.is_empty());
         assert!(Admission::carries_out("Priority") && !Admission::carries_out("priority"));
+    }
+
+    #[test]
+    fn what_is_off_by_default_is_turned_on_by_name() {
+        let is_on = |admission: &Admission, name: &str| {
+            let plugin = PLUGINS.iter().find(|plugin| plugin.name() == name).expect("there");
+            admission.is_on(*plugin)
+        };
+        let with = Admission::without(["Priority"]).with(["AlwaysPullImages", "RuntimeClass"]);
+        assert!(is_on(&with, "AlwaysPullImages") && is_on(&with, "RuntimeClass"));
+        assert!(!is_on(&with, "Priority") && !is_on(&with, "AlwaysDeny"));
+        assert!(!is_on(&Admission::default(), "AlwaysPullImages"));
     }
 }

@@ -8,8 +8,11 @@
 mod chain;
 mod plugin;
 mod plugins;
+mod settings;
 
 pub use chain::Admission;
 pub use forebay_pod_security::SecurityConfiguration;
 pub use forebay_quota::LimitedResources;
-pub use plugin::{Admitted, Lookup, Plugin, ReadFrom, Switch, Tools, WriteAttributes};
+pub use plugin::{Admitted, KindServed, Lookup, Note, Plugin, ReadFrom, Switch, Tools, WriteAttributes};
+pub use plugins::event_rates::EventRates;
+pub use settings::{DefaultTolerations, LostNodes, NodeSelectors, PluginSettings};

@@ -10,6 +10,8 @@ use forebay_rt::{Clock, Random};
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
 
+use crate::settings::PluginSettings;
+
 /// What a plugin says, now or later.
 pub type Admitted<'a> = Eventual<'a, Result<(), Status>>;
 
@@ -91,6 +93,8 @@ pub trait Plugin: Sync {
 pub enum Switch {
     /// It is on unless it is turned off by its name.
     ByName,
+    /// It is off unless it is turned on by its name.
+    IfEnabled,
     /// It is always on: kube-apiserver does the same in its registry.
     None,
 }
@@ -138,7 +142,23 @@ pub trait Lookup: Send + Sync {
 
     /// Waits until the cache has all that was acknowledged before the call.
     fn fresh(&self, from: ReadFrom) -> Admitted<'_>;
+
+    /// What is served of a kind in a version: `apps/v1`, `Deployment`.
+    fn kind(&self, api_version: &str, kind: &str) -> Option<KindServed>;
+
+    /// Makes a namespace, as the server itself; one that is there by now is as good.
+    fn make_namespace<'a>(&'a self, name: &'a str) -> Admitted<'a>;
 }
+
+/// What is served of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindServed {
+    pub resource: String,
+    pub namespaced: bool,
+}
+
+/// Notes a value by its key for an audit log.
+pub type Note<'a> = &'a (dyn Fn(String, String) + Send + Sync);
 
 /// What plugins work with.
 #[derive(Clone, Copy)]
@@ -150,6 +170,10 @@ pub struct Tools<'a> {
     pub authorizer: &'a dyn Authorizer,
     /// What an administrator says of pod security.
     pub security: &'a SecurityConfiguration,
+    /// What an administrator says of other plugins.
+    pub settings: &'a PluginSettings,
+    /// Where somebody asks what is to be noted of a write.
+    pub audit: Option<Note<'a>>,
 }
 
 impl Tools<'_> {

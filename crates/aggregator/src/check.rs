@@ -39,6 +39,7 @@ pub async fn look(
         resources: Default::default(),
         is_stale: true,
         openapi_url: None,
+        openapi_v2: None,
         ..extension
     };
     let answered = match of_service(registry, &registered.service).await {

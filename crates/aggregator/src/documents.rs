@@ -6,11 +6,13 @@
 //! Source: kube-aggregator v0.36.3 `apiserver/handler_discovery.go`, `controllers/openapiv3/aggregator`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_apimachinery::Caller;
 use forebay_apimachinery::caller::MASTERS;
 use forebay_documents::discovery::Extension;
+use forebay_documents::openapi::part::OpenApiPart;
 use forebay_proxy::{Forwarded, ProxiedAnswer, ProxyError, ProxyRoute, RequestBody};
 use forebay_rt::Clock;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
@@ -75,7 +77,9 @@ pub async fn fetch(
                 let body = carried.whole(DOCUMENT_BYTES_MAX).await?;
                 Ok(Document { code: head.status, content_type, body })
             }
-            ProxiedAnswer::Upgraded(..) => Err(ProxyError::Broken("it speaks another protocol".to_owned())),
+            ProxiedAnswer::Upgraded(..) | ProxiedAnswer::Moved(_) => {
+                Err(ProxyError::Broken("it speaks another protocol".to_owned()))
+            }
         }
     };
     let late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -117,7 +121,22 @@ pub async fn read(
         return Err(format!("its resources take {bytes} bytes to tell"));
     }
     let openapi_url = openapi(&extension, route, clock).await;
-    Ok(Extension { resources: resources.into(), is_stale: false, openapi_url, ..extension })
+    let openapi_v2 = openapi_v2(&extension, route, clock).await.map(Arc::new);
+    Ok(Extension { resources: resources.into(), is_stale: false, openapi_url, openapi_v2, ..extension })
+}
+
+/// What it says in OpenAPI v2; nothing where that is not to be had.
+async fn openapi_v2(extension: &Extension, route: &ProxyRoute, clock: &Clock) -> Option<OpenApiPart> {
+    let document = fetch(route, "/openapi/v2", JSON, clock).await.ok()?;
+    if document.code != StatusCode::OK {
+        return None;
+    }
+    let (group, version) = (&*extension.group, &*extension.version);
+    let read = OpenApiPart::read(&document.body, group, version);
+    read.unwrap_or_else(|why| {
+        tracing::warn!(group, version, why, "what it says in OpenAPI v2 cannot be told");
+        None
+    })
 }
 
 /// Where its document of OpenAPI is; nothing where it has none, or does not say.

@@ -31,6 +31,18 @@ pub enum Decision {
     Deny(Because),
     /// Another one may allow it; if none does, it is not allowed.
     NoOpinion(Because),
+    /// Who would decide cannot.
+    Undecided(Box<Undecided>),
+}
+
+/// Why there is no decision.
+#[derive(Clone, Debug)]
+pub struct Undecided {
+    /// Whether no other one is asked: it is as if it were denied.
+    pub is_final: bool,
+    /// What others had to say.
+    pub because: Because,
+    pub error: String,
 }
 
 /// Why something was decided; made into words where somebody reads them, which few do.
@@ -110,6 +122,24 @@ impl Decision {
     pub fn because(&self) -> &Because {
         match self {
             Decision::Allow(because) | Decision::Deny(because) | Decision::NoOpinion(because) => because,
+            Decision::Undecided(undecided) => &undecided.because,
+        }
+    }
+
+    /// Whether nobody else was asked, and it is not allowed.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Decision::Deny(_) => true,
+            Decision::Undecided(undecided) => undecided.is_final,
+            Decision::Allow(_) | Decision::NoOpinion(_) => false,
+        }
+    }
+
+    /// What went wrong.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Decision::Undecided(undecided) => Some(&undecided.error),
+            Decision::Allow(_) | Decision::Deny(_) | Decision::NoOpinion(_) => None,
         }
     }
 }

@@ -12,7 +12,15 @@ pub trait Caches: Send + Sync {
     /// messages of a whole state are two thirds of its JSON, and are made faster than memory can give way.
     fn keep_messages(&self, bytes: u64);
 
-    /// Lets every cache let go of what `relief` says. How many windows of events were made to forget
-    /// something.
-    fn relieve(&self, relief: Relief) -> usize;
+    /// Lets every cache let go of what `relief` says.
+    fn relieve(&self, relief: Relief) -> Relieved;
+}
+
+/// What gave way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Relieved {
+    /// Windows of events that were made to forget something.
+    pub windows: usize,
+    /// Versions whose objects a webhook had made, and that are not kept any more.
+    pub views: usize,
 }

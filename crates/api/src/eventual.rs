@@ -4,6 +4,7 @@
 //! task; what has to ask elsewhere (a webhook, an issuer of tokens, the store) costs a box.
 
 use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -17,6 +18,17 @@ impl<'a, T> Eventual<'a, T> {
     /// The answer that `work` comes to.
     pub fn later(work: impl Future<Output = T> + Send + 'a) -> Eventual<'a, T> {
         Eventual::Later(Box::pin(work))
+    }
+
+    /// The answer, where it is there without waiting for anybody.
+    pub fn at_once(self) -> Option<T> {
+        match self {
+            Eventual::Now(answer) => Some(answer),
+            Eventual::Later(mut work) => match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(answer) => Some(answer),
+                Poll::Pending => None,
+            },
+        }
     }
 
     /// The answer. Given up, the question is.
@@ -40,5 +52,12 @@ mod tests {
             2
         });
         assert_eq!(later.wait().await, 2);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_there_is_had_without_waiting() {
+        assert_eq!(Eventual::Now(1).at_once(), Some(1));
+        assert_eq!(Eventual::later(async { 2 }).at_once(), Some(2));
+        assert_eq!(Eventual::<u8>::later(std::future::pending()).at_once(), None);
     }
 }

@@ -13,11 +13,11 @@ mod verbs;
 
 pub use authentication::{Authenticated, Authentication, Authenticator, Certificate, Presented};
 pub use authorization::{
-    Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, told_together,
+    Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, Undecided, told_together,
 };
-pub use caches::{Caches, Relief};
+pub use caches::{Caches, Relief, Relieved};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
-    Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read, ReviewRequest,
-    Success, SuccessOf,
+    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read,
+    ReviewRequest, Success, SuccessOf,
 };

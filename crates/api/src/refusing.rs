@@ -7,9 +7,11 @@ use forebay_apimachinery::Status;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
 use forebay_catalog::{Catalog, Target};
 use forebay_reads::{DeletionPlan, EventForm, Freshness, ListPlan, Planned, Shown, WatchPlan};
+use serde_json::Value;
 
 use crate::{
-    Answer, Api, Awaited, Body, DeletedCollection, Eventual, MayCreate, PatchKind, Read, ReviewRequest,
+    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, Eventual, MayCreate, PatchKind, Read,
+    ReviewRequest,
 };
 
 /// See the module's doc. It says something of every verb: none may be left to another.
@@ -94,6 +96,10 @@ impl Api for Refusing {
     }
 
     fn connect<'a>(&'a self, target: &'a Target) -> Awaited<'a, Infallible> {
+        refused(target, "connect")
+    }
+
+    fn admit_connection<'a>(&'a self, target: &'a Target, _: Value) -> Awaited<'a, AdmittedOptions> {
         refused(target, "connect")
     }
 

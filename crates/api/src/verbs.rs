@@ -148,6 +148,13 @@ pub trait Api: Send + Sync {
         self.otherwise().connect(target)
     }
 
+    /// Asks whoever judges writes about such a connection; they may change what the request says of it.
+    ///
+    /// - `options`: that, as an object of the subresource's kind.
+    fn admit_connection<'a>(&'a self, target: &'a Target, options: Value) -> Awaited<'a, AdmittedOptions> {
+        self.otherwise().admit_connection(target, options)
+    }
+
     /// Reads the body of a POST to what is answered and not stored: reviews of identity and of access,
     /// requests for tokens. The answer is made where it is known who asks.
     fn review<'a>(
@@ -199,6 +206,14 @@ pub struct ReviewRequest {
     pub warnings: Vec<String>,
     /// What of an access review's selectors is not understood, as its status says it; empty where all is.
     pub evaluation_error: String,
+}
+
+/// What is said of a connection that may be made.
+#[derive(Debug)]
+pub struct AdmittedOptions {
+    pub value: Value,
+    /// For `Warning` headers.
+    pub warnings: Vec<String>,
 }
 
 /// What a single-object verb answers.
@@ -356,6 +371,7 @@ mod tests {
         assert!(api.plan_deletion(&target, &everything).is_err());
         assert!(api.list(&target, &everything, Shown::from(forebay_reads::As::Object)).is_err());
         assert!(api.connect(&target).wait().await.is_err());
+        assert!(api.admit_connection(&target, Value::Null).wait().await.is_err());
         assert_eq!(api.catalog().iter().count(), 0);
     }
 

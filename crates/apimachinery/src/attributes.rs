@@ -4,6 +4,7 @@
 //! is asked. It borrows everything: to ask another question about the same request costs nothing. Never:
 //! answers.
 
+use crate::selector::{FieldRequirement, LabelRequirement};
 use crate::{Caller, Verb};
 
 /// What an authorizer is asked.
@@ -31,4 +32,8 @@ pub struct ResourceAttributes<'a> {
     pub resource: &'a str,
     pub subresource: &'a str,
     pub name: &'a str,
+    /// What a LIST, a WATCH or a DELETE of a collection is confined to, as far as it can be read: a
+    /// requirement less is more that is asked for.
+    pub fields: &'a [FieldRequirement],
+    pub labels: &'a [LabelRequirement],
 }

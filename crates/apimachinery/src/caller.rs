@@ -14,6 +14,8 @@ pub const MASTERS: &str = "system:masters";
 /// The group of all service accounts; those of a namespace are in one named
 /// `system:serviceaccounts:<namespace>`.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+/// The group of all nodes; one called `n` is the user `system:node:n`.
+pub const NODES: &str = "system:nodes";
 
 /// Who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +44,12 @@ impl Caller {
 
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
+    }
+
+    /// The node that it is, if it is one; empty where nobody can tell which.
+    pub fn node(&self) -> Option<&str> {
+        let name = self.name.strip_prefix("system:node:")?;
+        self.is_in(NODES).then_some(name)
     }
 }
 

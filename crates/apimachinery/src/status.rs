@@ -357,7 +357,10 @@ impl Cause {
     }
 
     fn to_value(&self) -> Value {
-        let mut cause = json!({ "message": self.message });
+        let mut cause = json!({});
+        if !self.message.is_empty() {
+            cause["message"] = json!(self.message);
+        }
         if let Some(reason) = self.shown_reason() {
             cause["reason"] = json!(reason);
         }

@@ -2,7 +2,7 @@
 //!
 //! In: who asks, and for what. Out: yes, or why not, as data. Never: words for a client.
 
-use forebay_api::{Authorizer, Decision, Eventual, Rules};
+use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
 use forebay_apimachinery::{About, Attributes, Caller, Verb};
 
 use crate::asker::Asker;
@@ -27,6 +27,9 @@ pub enum Refused {
     Unauthenticated,
     #[error(transparent)]
     Forbidden(Box<Forbidden>),
+    /// Nobody allows it, and somebody who may could not be asked.
+    #[error("{0}")]
+    Undecided(String),
 }
 
 /// What somebody may not do.
@@ -72,11 +75,19 @@ impl Access {
     /// # Errors
     /// [`Refused`].
     pub async fn check(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<(), Refused> {
+        self.decide(asker, verb, about).await.map(drop)
+    }
+
+    /// Why `asker` may.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn decide(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<Because, Refused> {
         let nobody;
         let may_ask = self.anonymous != Anonymous::Nothing;
         let caller = match asker {
             Asker::Known(caller) => &**caller,
-            Asker::Anonymous if may_ask && OpenPaths::has(about) => return Ok(()),
+            Asker::Anonymous if may_ask && OpenPaths::has(about) => return Ok(Because::Unsaid),
             Asker::Anonymous if may_ask && self.asks_for_anonymous => {
                 nobody = Caller::anonymous();
                 &nobody
@@ -85,7 +96,8 @@ impl Access {
         };
         let asked = Attributes { caller, verb, about };
         match self.authorize(&asked).wait().await {
-            Decision::Allow(_) => Ok(()),
+            Decision::Allow(because) => Ok(because),
+            Decision::Undecided(undecided) => Err(Refused::Undecided(undecided.error)),
             refused => Err(Refused::Forbidden(Box::new(Forbidden::new(&asked, &refused)))),
         }
     }
@@ -114,7 +126,14 @@ impl Authorizer for Access {
 
 impl Forbidden {
     fn new(asked: &Attributes<'_>, decision: &Decision) -> Forbidden {
-        let about = match asked.about {
+        let (user, verb) = (asked.caller.name.clone(), asked.verb.clone());
+        Forbidden { user, verb, about: asked.about.into(), why: decision.because().to_string() }
+    }
+}
+
+impl From<About<'_>> for ForbiddenAbout {
+    fn from(about: About<'_>) -> ForbiddenAbout {
+        match about {
             About::Path(path) => ForbiddenAbout::Path(path.to_string()),
             About::Resource(of) => ForbiddenAbout::Resource {
                 group: of.group.to_string(),
@@ -123,9 +142,7 @@ impl Forbidden {
                 subresource: of.subresource.to_string(),
                 name: of.name.to_string(),
             },
-        };
-        let (user, verb) = (asked.caller.name.clone(), asked.verb.clone());
-        Forbidden { user, verb, about, why: decision.because().to_string() }
+        }
     }
 }
 

@@ -4,8 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_authorization::AuthorizationMetrics;
+use forebay_node_rights::NodesInForce;
 use forebay_rbac::RightsInForce;
 
+use crate::authorizers::{AuthorizationWebhook, ReloadedAuthorizers};
 use crate::tokens::TokenKeys;
 
 /// A bearer token and whom it stands for.
@@ -72,7 +75,11 @@ pub enum Anonymous {
 /// Who may do what: modes in the order in which they are asked. `system:masters` may do everything before
 /// any of them is, as in kube-apiserver.
 #[derive(Clone, Debug, Default)]
-pub struct Authorization(pub Vec<AuthorizationMode>);
+pub struct Authorization {
+    pub modes: Vec<AuthorizationMode>,
+    /// What is counted of them: the same for all chains of a server.
+    pub metrics: Arc<AuthorizationMetrics>,
+}
 
 /// One way to decide.
 #[derive(Clone, Debug)]
@@ -81,25 +88,35 @@ pub enum AuthorizationMode {
     AlwaysAllow,
     /// Nobody may do anything by it.
     AlwaysDeny,
+    /// What a node's pods take.
+    Node(Arc<NodesInForce>),
     /// What the roles that somebody is bound to allow.
     Rbac(Arc<RightsInForce>),
+    /// What somebody else says.
+    Webhook(Arc<AuthorizationWebhook>),
+    /// What a file says, as it is now.
+    Reloaded(Arc<ReloadedAuthorizers>),
 }
 
 impl Authorization {
     pub fn always_allow() -> Authorization {
-        Authorization(vec![AuthorizationMode::AlwaysAllow])
+        Authorization::of(vec![AuthorizationMode::AlwaysAllow])
     }
 
     pub fn always_deny() -> Authorization {
-        Authorization(vec![AuthorizationMode::AlwaysDeny])
+        Authorization::of(vec![AuthorizationMode::AlwaysDeny])
     }
 
     pub fn rbac(rights: Arc<RightsInForce>) -> Authorization {
-        Authorization(vec![AuthorizationMode::Rbac(rights)])
+        Authorization::of(vec![AuthorizationMode::Rbac(rights)])
+    }
+
+    pub fn of(modes: Vec<AuthorizationMode>) -> Authorization {
+        Authorization { modes, metrics: Arc::default() }
     }
 
     /// Whether whoever is known may do everything; then nobody is let in unknown, as in kube-apiserver.
     pub fn allows_everyone(&self) -> bool {
-        self.0.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
+        self.modes.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 }

@@ -14,21 +14,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::caller::{ANONYMOUS, AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED};
+use forebay_apimachinery::caller::{
+    ANONYMOUS, AUTHENTICATED, MASTERS, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED,
+};
 use forebay_apimachinery::{About, Caller, ResourceAttributes, Verb, domain_prefixed_path_faults};
 use forebay_documents::metrics::{AuthenticationMetrics, ImpersonationMode, Went};
 use forebay_rt::Clock;
 use sha2::{Digest, Sha256};
 
-use crate::access::{Access, Forbidden, ForbiddenAbout, Refused};
+use crate::access::{Access, Forbidden, Refused};
 use crate::asker::Asker;
 use crate::limits::{IMPERSONATION_CHECKS_MANY, IMPERSONATORS_KNOWN_MAX};
 
 /// What service accounts are named by, and nodes.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 const NODE: &str = "system:node:";
-/// The group of all nodes.
-const NODES: &str = "system:nodes";
 /// On which node whoever asks runs.
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 /// What is left of the attributes of who asks to be the node that it runs on: their keys.
@@ -244,7 +244,11 @@ impl Trial<'_> {
         let checked = self.access.check(self.asker, &self.verb, about).await;
         let allowed = if checked.is_ok() { Went::Well } else { Went::Badly };
         metrics.impersonation_checked(self.mode, allowed, clock.now() - began);
-        checked
+        // Where somebody could not be asked, it is refused as what was not allowed, as upstream does.
+        checked.map_err(|refused| match refused {
+            Refused::Undecided(why) => self.refused(about, &why),
+            refused => refused,
+        })
     }
 
     async fn may_be(&self, of: ResourceAttributes<'_>) -> Result<(), Refused> {
@@ -311,10 +315,11 @@ impl Trial<'_> {
         }
         if self.is_constrained() {
             if groups.iter().any(String::is_empty) {
-                return Err(self.refused(base, "impersonating the empty string group is not allowed"));
+                let why = "impersonating the empty string group is not allowed";
+                return Err(self.refused(About::Resource(base), why));
             }
             if groups.iter().any(|group| group == MASTERS) {
-                let of = ResourceAttributes { name: MASTERS, ..base };
+                let of = About::Resource(ResourceAttributes { name: MASTERS, ..base });
                 return Err(self.refused(of, "impersonating the system:masters group is not allowed"));
             }
             if groups.len() >= IMPERSONATION_CHECKS_MANY
@@ -335,7 +340,7 @@ impl Trial<'_> {
         base: ResourceAttributes<'_>,
     ) -> Result<(), Refused> {
         if self.is_constrained() {
-            check_extra(extra).map_err(|why| self.refused(base, &why))?;
+            check_extra(extra).map_err(|why| self.refused(About::Resource(base), &why))?;
             let count = extra.values().map(Vec::len).sum::<usize>();
             let every = ResourceAttributes { subresource: "*", name: "*", ..base };
             if count >= IMPERSONATION_CHECKS_MANY && self.may_be(every).await.is_ok() {
@@ -350,20 +355,10 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// A refusal that no authorizer has to be asked for.
-    fn refused(&self, of: ResourceAttributes<'_>, why: &str) -> Refused {
-        Refused::Forbidden(Box::new(Forbidden {
-            user: self.asker.name().to_string(),
-            verb: self.verb.clone(),
-            about: ForbiddenAbout::Resource {
-                group: of.group.to_string(),
-                namespace: of.namespace.to_string(),
-                resource: of.resource.to_string(),
-                subresource: of.subresource.to_string(),
-                name: of.name.to_string(),
-            },
-            why: why.to_string(),
-        }))
+    /// A refusal in other words than those of an authorizer.
+    fn refused(&self, of: About<'_>, why: &str) -> Refused {
+        let (user, verb) = (self.asker.name().to_string(), self.verb.clone());
+        Refused::Forbidden(Box::new(Forbidden { user, verb, about: of.into(), why: why.to_string() }))
     }
 }
 

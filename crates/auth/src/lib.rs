@@ -18,7 +18,9 @@ pub mod tokens;
 
 pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
 pub use asker::Asker;
-pub use authenticators::{Authenticators, BootstrapTokens, Unauthorized};
-pub use authorizers::Authorizers;
+pub use authenticators::{Authenticators, BootstrapTokenUse, FurtherAuthentication, Unauthorized};
+pub use authorizers::{
+    AuthorizationWebhook, Authorizers, CarriedReview, CarriesReviews, NotCarried, ReloadedAuthorizers,
+};
 pub use certificates::{Credentials, FrontProxies, Peer};
 pub use impersonation::{Asking, Impersonated, Impersonation, Wanted, Ways};

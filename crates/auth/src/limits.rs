@@ -1,4 +1,6 @@
-//! What is looked into of who asks, and what is remembered of it.
+//! What is looked into of who asks, and what is remembered of it; how often others are asked.
+
+use std::time::Duration;
 
 /// Certificates that are looked at on all ways from a client's to an authority: 8 are on the longest. So many
 /// of one name that each could have signed each make 8,000 ways; at a microsecond for each that is read, of
@@ -12,6 +14,12 @@ pub const TOKEN_BYTES_MAX: usize = 16 << 10;
 /// Tokens whose good signature is remembered, in each of two generations: 2 x 4096 x about 50 B = 400 kB.
 /// Beyond it the older ones are verified again.
 pub const TOKENS_SEEN_MAX: usize = 4096;
+
+/// Calls of a webhook that authorizes for one question; upstream's. Then its failure policy counts.
+pub const WEBHOOK_CALLS_MAX: u32 = 5;
+
+/// How long after the first of them the next one comes; half as long again after each; upstream's.
+pub const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
 
 /// Users of whom it is known in which way they acted as somebody else last, in each of two generations: 2 x
 /// 5,000 x about 20 B = 200 kB. Of others all ways are tried from the narrowest on.

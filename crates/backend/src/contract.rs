@@ -94,6 +94,29 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Bytes that a value may have; no limit where only the store itself knows.
+    fn value_bytes_max(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Whether [`Backend::is_stale`] may find something at all.
+    fn may_be_stale(&self) -> bool {
+        false
+    }
+
+    /// Whether the value of a key is kept as it would not be written now, such as under a key that was
+    /// replaced: whoever writes it, and changes nothing, writes it all the same.
+    fn is_stale<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<bool, ReadError>> {
+        let _ = key;
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    /// Why some of what is kept cannot be read for now, if that is so: who waits for all of it may wait for
+    /// long.
+    fn hindered(&self) -> Option<String> {
+        None
+    }
+
     /// How large the store is now.
     fn size(&self) -> Size;
 

@@ -107,6 +107,23 @@ impl<T: Layer> Backend for T {
         Layer::tell(self, prefix)
     }
 
+    fn value_bytes_max(&self) -> usize {
+        self.below().value_bytes_max()
+    }
+
+    fn may_be_stale(&self) -> bool {
+        self.below().may_be_stale()
+    }
+
+    fn is_stale<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<bool, ReadError>> {
+        let below = self.below();
+        Box::pin(async move { below.is_stale(key).await })
+    }
+
+    fn hindered(&self) -> Option<String> {
+        self.below().hindered()
+    }
+
     fn size(&self) -> Size {
         self.below().size()
     }

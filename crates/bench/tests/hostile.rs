@@ -84,6 +84,11 @@ async fn hostile_webhooks_and_policies_at_size_10_hurt_nobody() {
 }
 
 #[tokio::test]
+async fn hostile_conversions_and_aggregated_servers_at_size_10_hurt_nobody() {
+    check(&["conversions", "aggregated"]).await;
+}
+
+#[tokio::test]
 async fn hostile_frames_at_size_10_hurt_nobody() {
     check(&["http2"]).await;
 }

@@ -5,6 +5,7 @@
 mod small;
 
 use forebay_bench::client::Protocol;
+use forebay_bench::lab::Lab;
 use forebay_bench::scenarios::{Results, Scenario};
 use forebay_bench::series::Phase;
 
@@ -52,6 +53,16 @@ async fn webhooks_at_size_ten() {
 }
 
 #[tokio::test]
+async fn conversion_at_size_ten() {
+    let names = ["first LIST: answered after", "first LIST: calls", "second LIST: answered after"];
+    let metrics = check(Scenario::Conversion, Protocol::Http1, &names).await.metrics;
+    let only = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.samples[0]);
+    let before = only("calls before the first LIST").unwrap_or_default();
+    assert!(before + only("first LIST: calls").unwrap_or_default() >= 1.0, "{metrics:?}");
+    assert_eq!(only("second LIST: calls"), Some(0.0), "what was converted is kept: {metrics:?}");
+}
+
+#[tokio::test]
 async fn create_at_size_ten_over_http2() {
     check(Scenario::Create, Protocol::Http2, &["creates"]).await;
 }
@@ -79,6 +90,19 @@ async fn owners_at_size_ten() {
     // Fields of three managers.
     assert!(only("owned: JSON") > only("without: JSON").map(|bytes| bytes * 1.2), "{metrics:?}");
     assert!(only("LIST that drops managedFields: body") < only("owned: JSON"), "{metrics:?}");
+}
+
+/// ADR 75 has 206 B of each of 20,000 pods; of so few it is 306, as there are fewer neighbours alike.
+#[tokio::test]
+async fn what_three_managers_own_takes_little_in_blocks() {
+    // Enough for blocks that are full.
+    const PODS: usize = 300;
+    let lab = Lab { size: PODS, ..lab(Protocol::Http1) };
+    let outcome = Scenario::Owners.run(&lab, &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
+    let only = |name: &str| outcome.metrics.iter().find(|metric| metric.name == name).unwrap().samples[0];
+    let deflated = |what: &str| only(&format!("{what}: JSON")) / only(&format!("{what}: block ratio"));
+    let bytes = (deflated("owned") - deflated("without")) * f64::from(1 << 20) / PODS as f64;
+    assert!((100.0..350.0).contains(&bytes), "{bytes} B a pod");
 }
 
 #[tokio::test]

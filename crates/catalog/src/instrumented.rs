@@ -181,6 +181,22 @@ impl Backend for Instrumented {
         self.below.feed(prefix, after)
     }
 
+    fn value_bytes_max(&self) -> usize {
+        self.below.value_bytes_max()
+    }
+
+    fn may_be_stale(&self) -> bool {
+        self.below.may_be_stale()
+    }
+
+    fn is_stale<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<bool, ReadError>> {
+        self.below.is_stale(key)
+    }
+
+    fn hindered(&self) -> Option<String> {
+        self.below.hindered()
+    }
+
     fn size(&self) -> Size {
         self.below.size()
     }

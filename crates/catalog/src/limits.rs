@@ -28,6 +28,14 @@ pub const CONVERTED_KEPT_BYTES: usize = 1 << 20;
 /// How long the objects of a version are kept that nobody reads.
 pub const VIEW_IDLE: Duration = Duration::from_secs(300);
 
+/// The same where memory is short. When that is not enough, what nobody reads goes at once, and at last what
+/// is read: its watches are told so, and none is begun until there is memory again.
+pub const VIEW_IDLE_WHEN_SHORT: Duration = Duration::from_secs(10);
+const _: () = assert!(VIEW_IDLE_WHEN_SHORT.as_millis() < VIEW_IDLE.as_millis());
+
+/// Who reads a version for which there is no memory is asked to come again after so long.
+pub const VIEW_RETRY_SECONDS: u32 = 10;
+
 /// How long a read waits until the objects of its version were converted for the first time, or until what
 /// failed was tried again. Then it is told to come again.
 pub const VIEW_WAIT: Duration = Duration::from_secs(30);

@@ -1,13 +1,18 @@
-//! What goes on beside a request: what an audit log may want to know of it, and its turn, which it leaves to
-//! others while it waits for somebody else.
+//! What goes on beside a request: what an audit log may want to know of it, the trace that is told of it, and
+//! its turn, which it leaves to others while it waits for somebody else.
 //!
-//! In: annotations, a wait. Out: the annotations, for who asked for them. Never: more of them than there is a
-//! limit of; decides who has a turn.
+//! In: annotations, parts of its work, a wait. Out: the annotations, for who asked for them. Never: more of
+//! them than there is a limit of; decides who has a turn.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use forebay_spans::{OpenSpan, Trace};
 
 use crate::limits::{AUDIT_ANNOTATIONS_MAX, AUDIT_BYTES_MAX};
 
@@ -17,6 +22,8 @@ pub struct RequestContext {
     /// Where annotations go; none where nobody asks for them.
     pub audit: Option<Arc<AuditAnnotations>>,
     pub turn: Option<Arc<dyn Turn>>,
+    /// What a part of its work is told by; none where nothing of it is told.
+    pub trace: Option<Trace>,
 }
 
 /// The turn of a request that is worked on.
@@ -28,9 +35,25 @@ pub trait Turn: Send + Sync {
     fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// What is noted of a request for an audit log, by key.
+/// What is noted of a request for an audit log: annotations by key, and the object that was sent.
 #[derive(Debug, Default)]
-pub struct AuditAnnotations(Mutex<Noted>);
+pub struct AuditAnnotations {
+    noted: Mutex<Noted>,
+    /// Whether the object is wanted, and not only what it is called.
+    wants_object: bool,
+}
+
+/// An object that was sent, as an audit log has it.
+#[derive(Debug, Default)]
+pub struct ObjectNoted {
+    /// Of its metadata; empty where that does not say.
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    pub resource_version: String,
+    /// Its JSON in the version that it was sent in, where it is wanted.
+    pub json: Option<Bytes>,
+}
 
 #[derive(Debug, Default)]
 struct Noted {
@@ -38,6 +61,7 @@ struct Noted {
     all: BTreeMap<String, String>,
     /// Of keys and values, <= AUDIT_BYTES_MAX.
     bytes: usize,
+    object: Option<ObjectNoted>,
 }
 
 impl RequestContext {
@@ -50,6 +74,11 @@ impl RequestContext {
         came
     }
 
+    /// The beginning of a part of its work, which ends when this is dropped.
+    pub fn span(&self, name: &'static str) -> Option<OpenSpan> {
+        self.trace.as_ref().map(|trace| trace.span(name))
+    }
+
     /// Notes what `of` says, if anybody asks: `of` is called only then.
     pub fn annotate<K: Into<String>, V: Into<String>>(&self, of: impl FnOnce() -> (K, V)) {
         if let Some(audit) = &self.audit {
@@ -57,15 +86,44 @@ impl RequestContext {
             audit.note(key.into(), value.into());
         }
     }
+
+    /// Whether somebody asks for what was sent, whole, and for what was made of it.
+    pub fn wants_object(&self) -> bool {
+        self.audit.as_ref().is_some_and(|audit| audit.wants_object)
+    }
+
+    /// Notes the object that was sent, if anybody asks: `json` makes its JSON, and is called only where that
+    /// is wanted. A write that begins again notes it once.
+    pub fn note_object(&self, sent: &Value, json: impl FnOnce() -> Option<Bytes>) {
+        let Some(audit) = self.audit.as_ref().filter(|audit| audit.lock().object.is_none()) else { return };
+        let text = |name: &str| sent["metadata"][name].as_str().unwrap_or_default().to_owned();
+        let object = ObjectNoted {
+            namespace: text("namespace"),
+            name: text("name"),
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            json: audit.wants_object.then(json).flatten(),
+        };
+        audit.lock().object = Some(object);
+    }
 }
 
 impl AuditAnnotations {
+    /// - `wants_object`: whether the object that was sent is noted whole.
+    pub fn new(wants_object: bool) -> AuditAnnotations {
+        AuditAnnotations { wants_object, ..AuditAnnotations::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes `value` by `key`. What was noted by that key before stays, as in kube-apiserver; what is beyond
     /// a limit is not noted.
     ///
     /// Source: apiserver v0.36.3 `pkg/audit/context.go`.
     pub fn note(&self, key: String, value: String) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.lock();
         let bytes = noted.bytes + key.len() + value.len();
         let is_known = noted.all.contains_key(&key);
         if is_known || noted.all.len() >= AUDIT_ANNOTATIONS_MAX || bytes > AUDIT_BYTES_MAX {
@@ -77,7 +135,12 @@ impl AuditAnnotations {
 
     /// What was noted, by key. It is not kept.
     pub fn take(&self) -> BTreeMap<String, String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).all
+        std::mem::take(&mut self.lock().all)
+    }
+
+    /// The object that was noted. It is not kept.
+    pub fn take_object(&self) -> Option<ObjectNoted> {
+        self.lock().object.take()
     }
 }
 
@@ -107,6 +170,22 @@ mod tests {
         let asked = RequestContext { audit: audit.clone(), ..RequestContext::default() };
         asked.annotate(|| ("k", "v"));
         assert_eq!(audit.map(|audit| audit.take().len()), Some(1));
+    }
+
+    #[test]
+    fn the_object_that_was_sent_is_noted_once_and_whole_where_it_is_wanted() {
+        let sent = serde_json::json!({ "metadata": { "name": "a", "resourceVersion": "7" } });
+        let noted = |wants_object| {
+            let audit = Arc::new(AuditAnnotations::new(wants_object));
+            let context = RequestContext { audit: Some(audit.clone()), ..RequestContext::default() };
+            context.note_object(&sent, || Some("{}".into()));
+            context.note_object(&Value::Null, || panic!("it is there"));
+            audit.take_object().expect("noted")
+        };
+        let object = noted(true);
+        assert_eq!((object.name.as_str(), object.resource_version.as_str()), ("a", "7"));
+        assert!(object.json.is_some() && noted(false).json.is_none());
+        RequestContext::default().note_object(&sent, || panic!("nobody asks"));
     }
 
     #[derive(Default)]

@@ -11,7 +11,7 @@ use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelec
 use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Revision, Status, json};
 use forebay_crd::Violations;
 use forebay_object::{Form, Object};
-use forebay_schema::builtin::TypeId;
+use forebay_schema::builtin::{TypeId, codec, table};
 use forebay_watchcache::{FieldSource, FieldTerm, Interest};
 use serde_json::Value;
 
@@ -112,6 +112,19 @@ impl Served {
     pub fn encode_new(&self, mut value: Value, fields: Option<&[u8]>) -> Result<Bytes, Status> {
         forget_revision(&mut value);
         self.kind.encode_new(value, fields)
+    }
+
+    /// The JSON of what was sent, which is of `gvk`: this kind, or that of a subresource. Nothing where it is
+    /// neither.
+    pub fn json_of(&self, gvk: &GroupVersionKind, value: &Value) -> Option<Bytes> {
+        let mut out = Vec::new();
+        if *gvk == self.gvk {
+            self.kind.write_value(value, &mut out).ok()?;
+        } else {
+            let kind = table().kind(&gvk.group, &gvk.version, &gvk.kind)?;
+            codec::write_json(kind.ty, value, &mut out).ok()?;
+        }
+        Some(out.into())
     }
 
     /// The whole object in this version, as a GET answers it. `revision` replaces the object's own: a DELETED

@@ -242,6 +242,30 @@ impl Store {
         }
     }
 
+    /// What to do in place of keeping `current`: to write it anew as it is, where the store keeps it as it
+    /// would not be written now, such as under a key that was replaced.
+    ///
+    /// # Errors
+    /// The store's own failures.
+    pub async fn keep_or_renew(
+        &self,
+        current: &Object,
+        ttl: Option<Duration>,
+        mode: Mode,
+    ) -> Result<Decision, Status> {
+        let key = current.key();
+        if mode == Mode::DryRun || !self.backend.may_be_stale() {
+            return Ok(Decision::Keep);
+        }
+        if !self.backend.is_stale(key).await.map_err(|error| errors::read(&error))? {
+            return Ok(Decision::Keep);
+        }
+        let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
+        // Where another one is there, that is found out as always.
+        let found = found.filter(|found| found.revision == current.revision());
+        Ok(found.map_or(Decision::Keep, |found| Decision::Put { value: found.value, ttl }))
+    }
+
     /// Calls `judge` with the current object until its decision commits on exactly that object: for the
     /// server's own objects. What clients write goes through the stages of `write/chain.rs`, around which
     /// `write/rounds.rs` does the same.
@@ -266,6 +290,11 @@ impl Store {
             }
         }
         Err(errors::too_contended())
+    }
+
+    /// Bytes that an object may have in the store. Of a dry run nobody asks, as upstream.
+    pub fn bytes_max(&self, mode: Mode) -> usize {
+        if mode == Mode::DryRun { usize::MAX } else { self.backend.value_bytes_max() }
     }
 
     /// The object as the cache has it.
@@ -294,13 +323,14 @@ impl Store {
 
     /// What is at `key`, of which `value` is all that is known.
     fn corrupt(&self, key: &Key, revision: Revision, value: &[u8], error: &dyn std::fmt::Display) -> Status {
-        let why = match value.starts_with(&protobuf::ENCRYPTED_PREFIX) {
-            true => {
-                "data from the storage is not transformable revision=0: identity transformer tried to read \
-                     encrypted data"
-                    .to_string()
-            }
-            false => format!("object not decodable revision={revision}: {error}"),
+        const IS_ENCRYPTED: &str = "identity transformer tried to read encrypted data";
+        let not_transformable = match value.strip_prefix(&protobuf::UNDECRYPTED_PREFIX) {
+            Some(why) => Some(String::from_utf8_lossy(why)),
+            None => value.starts_with(&protobuf::ENCRYPTED_PREFIX).then_some(IS_ENCRYPTED.into()),
+        };
+        let why = match not_transformable {
+            Some(why) => format!("data from the storage is not transformable revision=0: {why}"),
+            None => format!("object not decodable revision={revision}: {error}"),
         };
         let key = key.as_str().get(self.shown_from..).unwrap_or(key.as_str());
         Status::internal(format!(

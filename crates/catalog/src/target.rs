@@ -79,6 +79,15 @@ impl Target {
         counters.map_or(0, |counters| counters.watchers_of_all.load(Ordering::Relaxed) as usize)
     }
 
+    /// Whether what it names is in the store now.
+    ///
+    /// # Errors
+    /// The store's own failures; nothing is stored of it.
+    pub async fn is_there(&self) -> Result<bool, Status> {
+        let store = self.served.stored()?;
+        Ok(store.live(&store.key(self.namespace(), self.name())).await?.is_some())
+    }
+
     /// 404 for what it names.
     pub fn not_found(&self) -> Status {
         Status::not_found(self.served.group(), self.served.resource(), self.name())

@@ -14,7 +14,7 @@ pub mod etcd;
 pub mod https;
 pub mod needs;
 mod normal;
-mod pki;
+pub mod pki;
 pub mod ports;
 mod process;
 pub mod python;

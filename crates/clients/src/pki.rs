@@ -54,6 +54,45 @@ pub fn write(dir: &Path, port: u16) -> Result<(), String> {
     Ok(())
 }
 
+/// Writes `tls.crt` and `tls.key` of a server on `localhost` that vouches for itself, and returns the former.
+///
+/// # Errors
+/// They cannot be made or written.
+pub fn write_webhook(dir: &Path) -> Result<String, String> {
+    let mut own = CertificateParams::new(vec!["localhost".to_owned()]).map_err(shown)?;
+    own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let own_key = key()?;
+    let certificate = own.self_signed(&own_key).map_err(shown)?.pem();
+    for (name, text) in [("tls.crt", &certificate), ("tls.key", &own_key.serialize_pem())] {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    Ok(certificate)
+}
+
+/// Writes `front-proxy-ca.crt`, `front-proxy-client.crt` and `.key`: who a kube-apiserver is to the servers
+/// behind its APIServices.
+pub fn write_front_proxy(dir: &Path) -> Result<(), String> {
+    let ca_key = key()?;
+    let mut ca = params("front-proxy-ca");
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    let authority = ca.self_signed(&ca_key).map_err(shown)?.pem();
+    let issuer = Issuer::new(ca, ca_key);
+    let mut client = params("front-proxy-client");
+    client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let client_key = key()?;
+    for (name, text) in [
+        ("front-proxy-ca.crt", authority),
+        ("front-proxy-client.crt", client.signed_by(&client_key, &issuer).map_err(shown)?.pem()),
+        ("front-proxy-client.key", client_key.serialize_pem()),
+    ] {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    Ok(())
+}
+
 /// Writes `ca.crt`, `etcd.crt` and `.key`, `client.crt` and `.key` for an etcd that lets in who shows a
 /// certificate.
 pub fn write_etcd(dir: &Path) -> Result<(), String> {

@@ -27,6 +27,8 @@ const PLUGINS_OFF: [&str; 1] = ["ServiceAccount"];
 pub struct Rival {
     /// What it is told of an etcd that is not its own.
     etcd_flags: Option<Vec<String>>,
+    /// What else it is told.
+    flags: Vec<String>,
     etcd_port: u16,
     peer_port: u16,
     pub port: u16,
@@ -36,10 +38,15 @@ impl Rival {
     /// Makes certificates and picks ports.
     ///
     /// - `etcd_flags`: of an etcd that runs already; its own if there is none.
-    pub fn new(watchdog: &Watchdog, etcd_flags: Option<Vec<String>>) -> Result<Rival, String> {
+    /// - `flags`: what else it is told.
+    pub fn new(
+        watchdog: &Watchdog,
+        etcd_flags: Option<Vec<String>>,
+        flags: Vec<String>,
+    ) -> Result<Rival, String> {
         let [etcd_port, peer_port, port] = ports::free()?;
         pki::write(watchdog.dir(), port)?;
-        Ok(Rival { etcd_flags, etcd_port, peer_port, port })
+        Ok(Rival { etcd_flags, flags, etcd_port, peer_port, port })
     }
 
     /// Starts both on the state they left, if they ran before.
@@ -96,6 +103,7 @@ impl Rival {
             "--allow-privileged".to_owned(),
             format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")),
         ]);
+        args.extend(self.flags.iter().cloned());
         args
     }
 }

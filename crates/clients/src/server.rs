@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::rival::Rival;
 use crate::wait::until;
 use crate::watchdog::Watchdog;
-use crate::{https, needs, ports};
+use crate::{https, needs, pki, ports};
 
 const READY_MAX: Duration = Duration::from_secs(120);
 
@@ -74,7 +74,8 @@ impl ControlPlane {
 
     /// As [`ControlPlane::start_as`], with flags of our own server; the rival gets none of them.
     pub(crate) fn start_with(implementation: Implementation, flags: &[&str]) -> Result<ControlPlane, String> {
-        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let is_ours = implementation == Implementation::Forebay;
+        let flags = flags.iter().filter(|_| is_ours).map(|flag| (*flag).to_owned()).collect();
         ControlPlane::start_from(implementation, flags, None)
     }
 
@@ -100,6 +101,36 @@ impl ControlPlane {
         ControlPlane::start_from(Implementation::KubeApiserver, Vec::new(), Some(all))
     }
 
+    /// Starts a real kube-apiserver on `cluster` that stands before others, and waits for `/readyz`.
+    ///
+    /// - `dir`: where the certificates are kept by which it is known to them.
+    ///
+    /// # Errors
+    /// As for [`ControlPlane::start`].
+    pub fn start_rival_before_others(cluster: &Cluster, dir: &Path) -> Result<ControlPlane, String> {
+        pki::write_front_proxy(dir)?;
+        let file = |flag: &str, name: &str| format!("--{flag}={}", dir.join(name).display());
+        let flags = [
+            file("requestheader-client-ca-file", "front-proxy-ca.crt"),
+            file("proxy-client-cert-file", "front-proxy-client.crt"),
+            file("proxy-client-key-file", "front-proxy-client.key"),
+            "--requestheader-allowed-names=front-proxy-client".to_owned(),
+            "--requestheader-username-headers=X-Remote-User".to_owned(),
+            "--requestheader-uid-headers=X-Remote-Uid".to_owned(),
+            "--requestheader-group-headers=X-Remote-Group".to_owned(),
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
+        ];
+        ControlPlane::start_rival_told(cluster, &flags.each_ref().map(String::as_str))
+    }
+
+    /// Starts a real kube-apiserver with `flags` on an etcd of its own, and waits for `/readyz`.
+    ///
+    /// # Errors
+    /// As for [`ControlPlane::start`].
+    pub fn start_rival_with(flags: Vec<String>) -> Result<ControlPlane, String> {
+        ControlPlane::start_from(Implementation::KubeApiserver, flags, None)
+    }
+
     /// Starts a server of ours with `flags`, and waits for `/readyz`.
     ///
     /// # Errors
@@ -120,7 +151,7 @@ impl ControlPlane {
                 watchdog.dir().join("data/admin.kubeconfig"),
             ),
             Implementation::KubeApiserver => {
-                (Engine::Rival(Rival::new(&watchdog, etcd)?), watchdog.dir().join("admin.kubeconfig"))
+                (Engine::Rival(Rival::new(&watchdog, etcd, flags)?), watchdog.dir().join("admin.kubeconfig"))
             }
         };
         // Known beforehand, so that nothing takes it while the server is down.

@@ -39,11 +39,8 @@ kind: Flunder
 metadata: {name: NAME, labels: {sample-label: 'true'}}
 ";
 
-#[test]
-fn kubectl_gets_watches_and_explains_what_the_sample_apiserver_serves() {
-    let Some(peers) = needs::built_peers() else { return };
-    let etcd = Cluster::start(1, Security::Plain).unwrap_or_else(|why| panic!("{why}"));
-    let mut server = ControlPlane::start_as(Implementation::Forebay).unwrap_or_else(|why| panic!("{why}"));
+/// The sample-apiserver behind `server`, which says that it is there.
+fn behind(server: &mut ControlPlane, peers: &needs::Peers, etcd: &Cluster) -> u16 {
     let [port] = ports::free().unwrap_or_else(|why| panic!("{why}"));
     let kubeconfig = server.kubeconfig().display().to_string();
     let mut sample = Command::new(&peers.sample_apiserver);
@@ -56,14 +53,95 @@ fn kubectl_gets_watches_and_explains_what_the_sample_apiserver_serves() {
         "--cert-dir=sample-serving".to_owned(),
     ]);
     server.start_beside("sample-apiserver", &mut sample).unwrap_or_else(|why| panic!("{why}"));
-    let Some(kubectl) = Session::new(&server, "aggregated") else { return };
+    port
+}
+
+/// A session in which it is there, with a manifest of each flunder.
+fn begun<'s>(server: &'s ControlPlane, port: u16) -> Option<Session<'s>> {
+    let kubectl = Session::new(server, "aggregated")?;
     kubectl.file("wardle.yaml", &manifests(port));
     kubectl.run("kubectl create -f wardle.yaml");
     kubectl
         .run("kubectl wait --for=condition=Available --timeout=120s apiservice/v1alpha1.wardle.example.com");
+    // What it serves is asked of it once it is there, and told a moment later.
+    for (asked, told) in [
+        ("kubectl api-resources --api-group=wardle.example.com", "flunders"),
+        ("kubectl get --raw /openapi/v2", "/apis/wardle.example.com/v1alpha1/"),
+    ] {
+        kubectl.run(&format!("until {asked} | grep -q {told}; do sleep 0.2; done"));
+    }
     for name in ["one", "two"] {
         kubectl.file(&format!("{name}.yaml"), &FLUNDER.replace("NAME", name));
     }
+    Some(kubectl)
+}
+
+/// What people do with a resource, and what they are told of it.
+const SESSION: &str = "
+    kubectl api-resources --api-group=wardle.example.com
+    kubectl create -f one.yaml
+    kubectl apply -f two.yaml
+    kubectl apply --server-side -f two.yaml --force-conflicts
+    kubectl get flunders
+    kubectl get flunders -o name --selector sample-label=true
+    kubectl get flunders one -o jsonpath={.kind}{.metadata.labels}
+    kubectl get flunders none
+    kubectl create -f one.yaml
+    kubectl get --raw /apis/wardle.example.com/v1alpha1
+    kubectl get --raw /apis/wardle.example.com
+    kubectl get apiservice v1alpha1.wardle.example.com -o jsonpath={.status.conditions[*].reason}
+    kubectl explain flunders.spec.flunderReference
+    kubectl explain flunders.metadata.name
+    kubectl patch flunder two --type=merge -p '{\"metadata\":{\"labels\":{\"a\":\"b\"}}}'
+    kubectl get flunders -l a=b -o name
+    kubectl auth can-i create flunders.wardle.example.com
+    kubectl get flunders --as=nobody
+    kubectl delete flunder one
+    kubectl delete flunders --all
+    kubectl get flunders
+";
+
+#[test]
+fn what_the_sample_apiserver_serves_is_the_same_behind_kube_apiserver() {
+    let Some(peers) = needs::built_peers() else { return };
+    let [of_rival, of_sample, of_other] =
+        [(); 3].map(|()| Cluster::start(1, Security::Plain).unwrap_or_else(|why| panic!("{why}")));
+    let mut ours = ControlPlane::start_as(Implementation::Forebay).unwrap_or_else(|why| panic!("{why}"));
+    let mut theirs =
+        ControlPlane::start_rival_before_others(&of_rival, ours.dir()).unwrap_or_else(|why| panic!("{why}"));
+    let ports = [behind(&mut ours, peers, &of_sample), behind(&mut theirs, peers, &of_other)];
+    let told = |server: &ControlPlane, port: u16| -> Option<(String, serde_json::Value)> {
+        let kubectl = begun(server, port)?;
+        let transcript = kubectl.transcript(SESSION);
+        let document = kubectl.run("kubectl get --raw /openapi/v2");
+        Some((transcript, serde_json::from_str(&document).expect("a document")))
+    };
+    let (Some((ours, own)), Some((theirs, other))) = (told(&ours, ports[0]), told(&theirs, ports[1])) else {
+        return;
+    };
+    assert_eq!(ours, theirs);
+    // What is merged of it: its paths, and by which names they find their definitions.
+    let of_wardle = |document: &serde_json::Value| -> Vec<String> {
+        let paths = document["paths"].as_object().expect("paths");
+        let paths = paths.iter().filter(|(path, _)| path.starts_with("/apis/wardle.example.com/v1alpha1/"));
+        // What is said of fields is in words of our own here, so that definitions of one name are not alike.
+        let item = |item: &serde_json::Value| item.to_string().replace("_v2\"", "\"");
+        let mut all: Vec<String> = paths.map(|(path, of)| format!("{path} {}", item(of))).collect();
+        all.sort();
+        all
+    };
+    let (own, other) = (of_wardle(&own), of_wardle(&other));
+    assert!(!other.is_empty());
+    assert_eq!(own, other);
+}
+
+#[test]
+fn kubectl_gets_watches_and_explains_what_the_sample_apiserver_serves() {
+    let Some(peers) = needs::built_peers() else { return };
+    let etcd = Cluster::start(1, Security::Plain).unwrap_or_else(|why| panic!("{why}"));
+    let mut server = ControlPlane::start_as(Implementation::Forebay).unwrap_or_else(|why| panic!("{why}"));
+    let port = behind(&mut server, peers, &etcd);
+    let Some(kubectl) = begun(&server, port) else { return };
 
     let resources = kubectl.run("kubectl api-resources --api-group=wardle.example.com");
     assert!(

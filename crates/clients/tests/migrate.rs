@@ -379,3 +379,56 @@ fn an_etcd_that_is_far_behind_is_raised_as_the_message_says() {
     let (code, other, why) = migrated(&again);
     assert_eq!((code, digest(&other)), (Some(0), digest(&said)), "{why}");
 }
+
+/// A configuration that encrypts Secrets under a key of this name.
+fn encrypts(dir: &Path, name: &str) -> String {
+    let (file, secret) = (dir.join(format!("{name}.yaml")), STANDARD.encode(format!("{name:0>32}")));
+    let text = format!(
+        "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\nresources:\n- resources: [secrets]\n  \
+         providers: [{{aescbc: {{keys: [{{name: {name}, secret: {secret}}}]}}}}]\n"
+    );
+    std::fs::write(&file, text).expect("written");
+    format!("--encryption-provider-config={}", file.display())
+}
+
+#[test]
+fn what_is_encrypted_is_moved_and_is_encrypted_there_too() {
+    let (Some(_), Some(kubectl)) = (needs::built_peers(), needs::kubectl()) else { return };
+    let cluster = Cluster::start(1, Security::Plain).expect("starts");
+    let encryption = encrypts(cluster.dir(), "key1");
+    let mut server = ControlPlane::start_told(vec![encryption.clone()]).expect("starts");
+    Kubectl(kubectl, &server).create();
+    let made = Kubectl(kubectl, &server).shown();
+    server.terminate().expect("ends");
+    let data = server.dir().join("data");
+    let mut there = etcd("to", &cluster);
+    there.push(format!("--from-data-dir={}", data.display()));
+    let (code, _, why) = migrated(&there);
+    assert_eq!(code, Some(1), "not all of it");
+    let left_out = "left out /registry/secrets/default/moved: it is encrypted, and --encryption-provider-config does not \
+                    say with what";
+    assert!(why.contains(left_out), "{why}");
+    there.extend(["--overwrite".to_owned(), encryption.clone()]);
+    let (code, said, why) = migrated(&there);
+    assert_eq!(code, Some(0), "{said} {why}");
+    let raw = |place: &str| {
+        let found = cluster.gateway("kv/range", &format!(r#"{{"key":"{}"}}"#, key(place))).expect("answers");
+        STANDARD.decode(found["kvs"][0]["value"].as_str().expect("there")).expect("base64")
+    };
+    assert!(raw("/registry/secrets/default/moved").starts_with(b"k8s:enc:aescbc:v1:key1:"));
+    assert!(raw("/registry/configmaps/default/moved").starts_with(b"k8s\0"));
+
+    // kube-apiserver reads it with the same key.
+    let mut theirs = ControlPlane::start_rival_told(&cluster, &[&encryption]).expect("starts");
+    assert_eq!(Kubectl(kubectl, &theirs).shown(), made);
+    theirs.kill().expect("ends");
+
+    // And back, where it is encrypted as well.
+    std::fs::rename(data.join("store"), data.join("store-before")).expect("moved away");
+    let mut back = etcd("from", &cluster);
+    back.extend([format!("--to-data-dir={}", data.display()), encryption]);
+    let (code, said, why) = migrated(&back);
+    assert_eq!(code, Some(0), "{said} {why}");
+    server.start_again().expect("starts");
+    assert_eq!(Kubectl(kubectl, &server).shown(), made);
+}

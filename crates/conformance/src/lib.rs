@@ -6,10 +6,13 @@
 //!
 //! Beside that, [`sequences`]: writes of one object by several managers, drawn from a seed, and who owns
 //! which field after each; [`rules`]: definitions of operators with the rules in them, and objects that pass
-//! and that fail; [`hooks`]: configurations of webhooks, and what is written under them; [`history`]: what
-//! many clients of one server were told, recorded, and judged by what a server promises.
+//! and that fail; [`hooks`]: configurations of webhooks, and what is written under them; [`rights`]: roles,
+//! bindings and questions about them; [`history`]: what many clients of one server were told, recorded, and
+//! judged by what a server promises; [`audits`]: what both note of a script of requests, under policies of
+//! every kind.
 
 pub mod allowed;
+pub mod audits;
 pub mod cases;
 pub mod contract;
 pub mod diff;
@@ -20,6 +23,7 @@ pub mod mutate;
 pub mod normal;
 pub mod pair;
 pub mod plugins;
+pub mod rights;
 pub mod rules;
 pub mod run;
 pub mod sequences;

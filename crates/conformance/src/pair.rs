@@ -4,6 +4,7 @@
 //! on the other.
 
 use forebay_clients::ControlPlane;
+use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::server::Implementation;
 use http::Method;
 use kube::client::Body;
@@ -33,9 +34,18 @@ pub struct Request {
     pub content_type: &'static str,
     /// The User-Agent; none is sent if there is none.
     pub agent: Option<String>,
-    /// Whom it is to be made as, by these headers.
+    /// As whom it is asked; the administrator, if nobody is said.
+    pub user: Option<ActsAs>,
+    /// Further headers.
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
+}
+
+/// Somebody as whom the administrator asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActsAs {
+    pub name: String,
+    pub groups: Vec<String>,
 }
 
 /// What a server answered, as it came.
@@ -72,13 +82,25 @@ impl Pair {
     pub async fn start_with(ours: Implementation) -> Result<Pair, String> {
         Ok(Pair { ours: Peer::start(ours).await?, theirs: Peer::start(Implementation::KubeApiserver).await? })
     }
+
+    /// As [`Pair::start`], both with these flags. The second part is what theirs keeps its objects in.
+    ///
+    /// # Errors
+    /// Why one of them does not serve.
+    pub async fn start_told(flags: &[&str]) -> Result<(Pair, Cluster), String> {
+        let cluster = Cluster::start(1, Security::Plain)?;
+        let theirs = Peer::of(ControlPlane::start_rival_told(&cluster, flags)?).await?;
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let ours = Peer::of(ControlPlane::start_told(flags)?).await?;
+        Ok((Pair { ours, theirs }, cluster))
+    }
 }
 
 impl Request {
     /// Without a body or a User-Agent; JSON comes back.
     pub fn new(method: Method, path: String) -> Request {
-        let (headers, body) = (Vec::new(), Vec::new());
-        Request { method, path, content_type: "application/json", agent: None, headers, body }
+        let (user, headers, body) = (None, Vec::new(), Vec::new());
+        Request { method, path, content_type: "application/json", agent: None, user, headers, body }
     }
 }
 
@@ -155,6 +177,10 @@ impl Peer {
             .header("Content-Type", request.content_type);
         if let Some(agent) = &request.agent {
             head = head.header("User-Agent", agent);
+        }
+        if let Some(ActsAs { name, groups }) = &request.user {
+            head = head.header("Impersonate-User", name);
+            head = groups.iter().fold(head, |head, group| head.header("Impersonate-Group", group));
         }
         for (name, value) in &request.headers {
             head = head.header(*name, value);

@@ -3,6 +3,7 @@
 //!
 //! In: a plugin, a seed. Out: a [`PluginCase`], the same each time. Never: a look at a server.
 
+mod optional;
 mod small;
 
 use forebay_rt::Random;
@@ -22,10 +23,43 @@ pub enum PluginUnderTest {
     StorageObjectInUseProtection,
     PersistentVolumeClaimResize,
     NamespaceLifecycle,
+    PodResizeValidator,
+    AlwaysPullImages,
+    DenyServiceExternalIps,
+    ExtendedResourceToleration,
+    LimitPodHardAntiAffinityTopology,
+    NamespaceAutoProvision,
+    PodNodeSelector,
+    PodTolerationRestriction,
+    DefaultStorageClass,
+    DefaultIngressClass,
 }
 
-/// All of them.
-pub const PLUGINS: [PluginUnderTest; 10] = [
+/// Those that are off unless somebody turns them on, and those that go by a default of the whole cluster.
+pub const OPTIONAL: [PluginUnderTest; 9] = [
+    PluginUnderTest::AlwaysPullImages,
+    PluginUnderTest::DenyServiceExternalIps,
+    PluginUnderTest::ExtendedResourceToleration,
+    PluginUnderTest::LimitPodHardAntiAffinityTopology,
+    PluginUnderTest::NamespaceAutoProvision,
+    PluginUnderTest::PodNodeSelector,
+    PluginUnderTest::PodTolerationRestriction,
+    PluginUnderTest::DefaultStorageClass,
+    PluginUnderTest::DefaultIngressClass,
+];
+
+/// By which flag they are turned on.
+pub const ENABLED: &str = "--enable-admission-plugins=AlwaysPullImages,DenyServiceExternalIPs,\
+                           ExtendedResourceToleration,LimitPodHardAntiAffinityTopology,\
+                           NamespaceAutoProvision,PodNodeSelector,PodTolerationRestriction";
+
+/// What makes a class the default one: path, object.
+pub fn defaults() -> Vec<(&'static str, Value)> {
+    optional::defaults()
+}
+
+/// Those that look at one namespace, or at objects of a case's own.
+pub const PLUGINS: [PluginUnderTest; 11] = [
     PluginUnderTest::LimitRanger,
     PluginUnderTest::ResourceQuota,
     PluginUnderTest::PodSecurity,
@@ -36,6 +70,7 @@ pub const PLUGINS: [PluginUnderTest; 10] = [
     PluginUnderTest::StorageObjectInUseProtection,
     PluginUnderTest::PersistentVolumeClaimResize,
     PluginUnderTest::NamespaceLifecycle,
+    PluginUnderTest::PodResizeValidator,
 ];
 
 /// One namespace and what is done in it.
@@ -87,6 +122,16 @@ pub fn draw(plugin: PluginUnderTest, seed: u64) -> PluginCase {
         PluginUnderTest::StorageObjectInUseProtection => draw.in_use(name),
         PluginUnderTest::PersistentVolumeClaimResize => draw.resizes(name),
         PluginUnderTest::NamespaceLifecycle => draw.lifecycle(name),
+        PluginUnderTest::PodResizeValidator => draw.resizes_of_pods(name),
+        PluginUnderTest::AlwaysPullImages => draw.images(name),
+        PluginUnderTest::DenyServiceExternalIps => draw.external_ips(name),
+        PluginUnderTest::ExtendedResourceToleration => draw.extended(name),
+        PluginUnderTest::LimitPodHardAntiAffinityTopology => draw.anti_affinities(name),
+        PluginUnderTest::NamespaceAutoProvision => draw.provisions(name),
+        PluginUnderTest::PodNodeSelector => draw.selectors(name),
+        PluginUnderTest::PodTolerationRestriction => draw.tolerations_of_namespaces(name),
+        PluginUnderTest::DefaultStorageClass => draw.classes_of_claims(name),
+        PluginUnderTest::DefaultIngressClass => draw.classes_of_ingresses(name),
     }
 }
 

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use forebay_clients::needs;
 use forebay_conformance::normal::{Chosen, normal};
 use forebay_conformance::pair::Request;
-use forebay_conformance::plugins::{PLUGINS, PluginCase, PluginStep, SENTINEL, draw};
+use forebay_conformance::plugins::{
+    ENABLED, OPTIONAL, PLUGINS, PluginCase, PluginStep, PluginUnderTest, SENTINEL, defaults, draw,
+};
 use forebay_conformance::{Answer, Pair, Peer};
 use futures_util::StreamExt;
 use http::Method;
@@ -26,17 +28,68 @@ async fn plugins_say_and_make_the_same() {
     if !needs::peers_or_skip() {
         return;
     }
+    let pair = Pair::start().await.expect("both servers");
+    agree(&pair, &PLUGINS, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plugins_that_are_turned_on_say_and_make_the_same() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let (pair, _cluster) = Pair::start_told(&[ENABLED]).await.expect("both servers");
+    for (path, class) in defaults() {
+        for peer in [&pair.ours, &pair.theirs] {
+            let made = peer.send(Method::POST, path, Some(&class)).await.expect("an answer");
+            assert_eq!(made.code, 201, "{}", made.body);
+        }
+    }
+    for peer in [&pair.ours, &pair.theirs] {
+        hears_of_defaults(peer).await;
+    }
+    agree(&pair, &OPTIONAL, ".optional").await;
+}
+
+/// Waits until a server has heard of the default classes.
+async fn hears_of_defaults(peer: &Peer) {
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "probe"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+    let ingress = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "probe"},
+        "spec": {"defaultBackend": backend},
+    });
+    for (path, object, member) in [
+        ("/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All", claim, "storageClassName"),
+        ("/apis/networking.k8s.io/v1/namespaces/default/ingresses?dryRun=All", ingress, "ingressClassName"),
+    ] {
+        let mut is_heard = false;
+        for _ in 0..ASKED_MAX {
+            let answer = peer.send(Method::POST, path, Some(&object)).await.expect("an answer");
+            is_heard = answer.body["spec"][member] == "usual";
+            if is_heard {
+                break;
+            }
+        }
+        assert!(is_heard, "{path}: nobody hears of the default");
+    }
+}
+
+/// Draws cases of `plugins`, and has both servers answer them alike.
+///
+/// - `suffix`: of the report's name.
+async fn agree(pair: &Pair, plugins: &[PluginUnderTest], suffix: &str) {
     let asked = |name: &str, default: u64| {
         let text = std::env::var(format!("FOREBAY_PLUGIN_CASES{name}")).unwrap_or_default();
         if text.is_empty() { default } else { text.parse().expect("a number") }
     };
     let (count, from) = (asked("", COUNT), asked("_FROM", 1));
-    let pair = Pair::start().await.expect("both servers");
     let mut failure = String::new();
     let mut different = 0;
-    for plugin in PLUGINS {
+    for plugin in plugins.iter().copied() {
         let cases = futures_util::stream::iter((from..from + count).map(|seed| draw(plugin, seed)));
-        let pair = &pair;
         let mut found = cases.map(|case| async move { compare(pair, &case).await }).buffer_unordered(AT_ONCE);
         let (mut refused, mut all) = (0, 0);
         while let Some(Compared { steps, refused: by_both, lines }) = found.next().await {
@@ -49,7 +102,8 @@ async fn plugins_say_and_make_the_same() {
         }
         println!("figure: {plugin:?}: {count} cases, {all} answers, {refused} of them refusals");
     }
-    if let Some(path) = std::env::var_os("FOREBAY_CONFORMANCE_REPORT") {
+    if let Some(mut path) = std::env::var_os("FOREBAY_CONFORMANCE_REPORT") {
+        path.push(suffix);
         std::fs::write(path, &failure).expect("the report");
     }
     assert!(different == 0, "{different} answers differ:\n{failure}");

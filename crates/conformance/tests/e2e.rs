@@ -31,7 +31,7 @@ struct Outcome {
 fn upstreams_own_specs_pass() {
     let Some(program) = std::env::var_os("FOREBAY_E2E").map(PathBuf::from) else { return };
     let focus = std::env::var("FOREBAY_E2E_FOCUS").unwrap_or_default();
-    let server = ControlPlane::start().expect("a server");
+    let server = server();
     let report = server.dir().join("e2e.json");
     let focused = if focus.is_empty() { ALL } else { &focus };
     let status = run(&program, &server, focused, &report);
@@ -46,6 +46,17 @@ fn upstreams_own_specs_pass() {
     // A part of them need not have all that fails.
     let stale = if focus.is_empty() { allowed.stale() } else { Vec::new() };
     assert!(stale.is_empty(), "these pass by now: {stale:#?}");
+}
+
+/// The server that is asked for, with the controllers that specs wait for: our own, or the real ones.
+fn server() -> ControlPlane {
+    match Implementation::asked().expect("a server's name") {
+        Implementation::Forebay => ControlPlane::start_told(vec!["--controllers=*".to_owned()]),
+        Implementation::KubeApiserver => {
+            ControlPlane::with_controllers(needs::built_peers().expect("the peers, built"))
+        }
+    }
+    .expect("a server")
 }
 
 /// Runs the specs, whose own output is shown, and says how the program ended.

@@ -1,7 +1,8 @@
 //! A light HTTPS client: one connection a client, HTTP/1.1 kept alive or HTTP/2, with a client certificate.
 //!
 //! In: a [`RestConfig`] and requests. Out: status and body. The same code and the same bodies go to every
-//! server. Never: a retry, a pool or a redirect; what fails is counted by the caller.
+//! server. A connection that the server has ended between two requests is made anew, as any client does.
+//! Never: a retry, a pool or a redirect; what fails is counted by the caller.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -39,6 +40,10 @@ pub enum Protocol {
 /// One connection; a request at a time.
 #[derive(Debug)]
 pub struct Client {
+    target: RestConfig,
+    protocol: Protocol,
+    /// How far ahead of the caller is read, if that is bounded.
+    narrow: Option<usize>,
     sender: Sender,
     host: String,
     driver: JoinHandle<()>,
@@ -75,44 +80,37 @@ impl RestConfig {
 impl Client {
     /// Connects and finishes the handshakes.
     pub async fn connect(target: &RestConfig, protocol: Protocol) -> Result<Client, Error> {
-        let tcp = TcpStream::connect(target.address).await.map_err(lost)?;
-        Client::over(tcp, target, protocol, http1::Builder::new()).await
+        Client::connected(target, protocol, None).await
     }
 
     /// Connects over HTTP/1.1 in a way that nobody, the kernel included, reads much more than `bytes` ahead
     /// of the caller.
     pub async fn connect_narrow(target: &RestConfig, bytes: usize) -> Result<Client, Error> {
-        let socket = TcpSocket::new_v4().map_err(lost)?;
-        socket.set_recv_buffer_size(bytes as u32).map_err(lost)?;
-        let tcp = socket.connect(target.address).await.map_err(lost)?;
-        let mut builder = http1::Builder::new();
-        builder.max_buf_size(bytes.max(8_192));
-        Client::over(tcp, target, Protocol::Http1, builder).await
+        Client::connected(target, Protocol::Http1, Some(bytes)).await
     }
 
-    async fn over(
-        tcp: TcpStream,
+    async fn connected(
         target: &RestConfig,
         protocol: Protocol,
-        http1: http1::Builder,
+        narrow: Option<usize>,
     ) -> Result<Client, Error> {
-        let mut tls = ClientConfig::clone(&target.tls);
-        tls.alpn_protocols = vec![protocol.alpn().to_vec()];
-        tcp.set_nodelay(true).map_err(lost)?;
-        let name = ServerName::IpAddress(target.address.ip().into());
-        let stream = TlsConnector::from(Arc::new(tls)).connect(name, tcp).await.map_err(lost)?;
-        let io = TokioIo::new(stream);
-        let (sender, driver) = match protocol {
-            Protocol::Http1 => {
-                let (sender, connection) = http1.handshake(io).await.map_err(lost)?;
-                (Sender::Http1(sender), drive(connection))
-            }
-            Protocol::Http2 => {
-                let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.map_err(lost)?;
-                (Sender::Http2(sender), drive(connection))
-            }
+        let (sender, driver) = connection(target, protocol, narrow).await?;
+        let (target, host) = (target.clone(), target.address.to_string());
+        Ok(Client { target, protocol, narrow, sender, host, driver })
+    }
+
+    /// Waits until the connection takes a request; one that the server has ended meanwhile is made anew.
+    async fn ready(&mut self) -> Result<(), Error> {
+        let ready = match &mut self.sender {
+            Sender::Http1(sender) => sender.ready().await,
+            Sender::Http2(sender) => sender.ready().await,
         };
-        Ok(Client { sender, host: target.address.to_string(), driver })
+        if ready.is_err() {
+            let (sender, driver) = connection(&self.target, self.protocol, self.narrow).await?;
+            self.sender = sender;
+            std::mem::replace(&mut self.driver, driver).abort();
+        }
+        Ok(())
     }
 
     /// A way to ask beside what is under way; `None` over HTTP/1.1, and once the connection is lost.
@@ -182,17 +180,16 @@ impl Client {
     ) -> Result<Response<Incoming>, Error> {
         let request = Request::builder().method(method);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(name, *value));
+        self.ready().await?;
         match &mut self.sender {
             Sender::Http1(sender) => {
                 let request =
                     request.uri(path).header(header::HOST, &self.host).body(Full::new(body)).map_err(lost)?;
-                sender.ready().await.map_err(lost)?;
                 sender.send_request(request).await.map_err(lost)
             }
             Sender::Http2(sender) => {
                 let uri = format!("https://{}{path}", self.host);
                 let request = request.uri(uri).body(Full::new(body)).map_err(lost)?;
-                sender.ready().await.map_err(lost)?;
                 sender.send_request(request).await.map_err(lost)
             }
         }
@@ -243,6 +240,40 @@ impl Protocol {
             Protocol::Http2 => b"h2",
         }
     }
+}
+
+/// A connection, its handshakes finished.
+async fn connection(
+    target: &RestConfig,
+    protocol: Protocol,
+    narrow: Option<usize>,
+) -> Result<(Sender, JoinHandle<()>), Error> {
+    let mut http1 = http1::Builder::new();
+    let tcp = match narrow {
+        None => TcpStream::connect(target.address).await.map_err(lost)?,
+        Some(bytes) => {
+            let socket = TcpSocket::new_v4().map_err(lost)?;
+            socket.set_recv_buffer_size(bytes as u32).map_err(lost)?;
+            http1.max_buf_size(bytes.max(8_192));
+            socket.connect(target.address).await.map_err(lost)?
+        }
+    };
+    let mut tls = ClientConfig::clone(&target.tls);
+    tls.alpn_protocols = vec![protocol.alpn().to_vec()];
+    tcp.set_nodelay(true).map_err(lost)?;
+    let name = ServerName::IpAddress(target.address.ip().into());
+    let stream = TlsConnector::from(Arc::new(tls)).connect(name, tcp).await.map_err(lost)?;
+    let io = TokioIo::new(stream);
+    Ok(match protocol {
+        Protocol::Http1 => {
+            let (sender, connection) = http1.handshake(io).await.map_err(lost)?;
+            (Sender::Http1(sender), drive(connection))
+        }
+        Protocol::Http2 => {
+            let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.map_err(lost)?;
+            (Sender::Http2(sender), drive(connection))
+        }
+    })
 }
 
 /// A connection's other half, until [`Client`] is dropped; how it ended is seen by the next request.

@@ -14,12 +14,13 @@ use forebay_apimachinery::options::{DeleteOptions, ListOptions, Preconditions};
 use forebay_apimachinery::selector::FieldSelector;
 use forebay_apimachinery::{Reason, Status};
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::{Duration, Instant};
 use jiff::Timestamp;
 use ring::hmac;
 use serde_json::{Map, Value, json};
 
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::meta::Meta;
 use crate::objects::{built_in, collection, delete, find, named, update};
@@ -37,10 +38,10 @@ const SIGNED: &str = "kubeconfig";
 const SIGNATURE: &str = "jws-kubeconfig-";
 
 /// Signs. Its one name is that of the map.
-pub struct TokenSigner(pub Registry);
+pub struct TokenSigner(pub ActingRegistry);
 
 /// Deletes. Its names are those of Secrets.
-pub struct TokenCleaner(pub Registry);
+pub struct TokenCleaner(pub ActingRegistry);
 
 impl Named for TokenSigner {
     const NAME: &'static str = crate::Controller::TokenSigner.name();
@@ -98,14 +99,14 @@ impl Named for TokenCleaner {
     }
 }
 
-fn tokens(registry: &Registry) -> Result<Informer, Status> {
+fn tokens(registry: &ActingRegistry) -> Result<Informer, Status> {
     let secrets = built_in(registry, "", "v1", "secrets")?;
     let options =
         ListOptions { field_selector: FieldSelector::equals("type", TYPE), ..ListOptions::default() };
     registry.informer(&collection(&secrets, Some(NAMESPACE)), &options)
 }
 
-async fn sign(registry: &Registry) -> Result<(), Status> {
+async fn sign(registry: &ActingRegistry) -> Result<(), Status> {
     let maps = built_in(registry, "", "v1", "configmaps")?;
     let target = named(&maps, INFO.0, INFO.1);
     let Some(found) = find(registry, &target).await? else { return Ok(()) };
@@ -138,7 +139,7 @@ async fn sign(registry: &Registry) -> Result<(), Status> {
 }
 
 /// Deletes a token that has expired; for how long it has not yet, if it ever does.
-async fn clean(registry: &Registry, name: &str) -> Result<Option<Duration>, Status> {
+async fn clean(registry: &ActingRegistry, name: &str) -> Result<Option<Duration>, Status> {
     let target = named(&built_in(registry, "", "v1", "secrets")?, NAMESPACE, name);
     let Some(secret) = find(registry, &target).await? else { return Ok(None) };
     let Some(token) = Token::of(&secret) else { return Ok(None) };

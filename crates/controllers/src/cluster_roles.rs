@@ -14,11 +14,12 @@ use forebay_apimachinery::options::{ListOptions, PatchOptions};
 use forebay_apimachinery::selector::LabelSelector;
 use forebay_catalog::Served;
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Objects, Registry};
+use forebay_registry::{Informer, Notice, Objects};
 use forebay_rt::Instant;
 use memchr::memmem;
 use serde_json::{Map, Value, json};
 
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, named};
 use crate::queue::{Queue, Verdict};
@@ -30,7 +31,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 const MEMBERS: [&str; 5] = ["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"];
 
 /// The controller. Its one name is that of all roles that take in others.
-pub struct RoleAggregation(pub Registry);
+pub struct RoleAggregation(pub ActingRegistry);
 
 impl Named for RoleAggregation {
     const NAME: &'static str = crate::Controller::RoleAggregation.name();
@@ -59,7 +60,7 @@ impl Named for RoleAggregation {
 }
 
 /// Looks at all roles; what could not be written.
-async fn sync(registry: &Registry) -> Result<Vec<String>, Status> {
+async fn sync(registry: &ActingRegistry) -> Result<Vec<String>, Status> {
     let roles = built_in(registry, GROUP, "v1", "clusterroles")?;
     let all = registry.objects(&collection(&roles, None)).await?;
     all.are_all()?;
@@ -74,7 +75,7 @@ async fn sync(registry: &Registry) -> Result<Vec<String>, Status> {
 }
 
 async fn aggregate(
-    registry: &Registry,
+    registry: &ActingRegistry,
     roles: &Arc<Served>,
     all: &Objects,
     role: &Arc<Object>,

@@ -8,18 +8,19 @@
 use forebay_apimachinery::options::{DeleteOptions, ListOptions, Preconditions, PropagationPolicy};
 use forebay_apimachinery::{Reason, Status};
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::{Duration, Instant};
 use memchr::memmem;
 use serde_json::Value;
 
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, delete, find, named};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
 
 /// The controller. Its names are `namespace/name`.
-pub struct FinishedJobs(pub Registry);
+pub struct FinishedJobs(pub ActingRegistry);
 
 impl Named for FinishedJobs {
     const NAME: &'static str = crate::Controller::FinishedJobs.name();
@@ -54,7 +55,7 @@ impl Named for FinishedJobs {
 }
 
 /// Deletes a job whose time is over; for how long it is not yet.
-async fn sync(registry: &Registry, namespace: &str, name: &str) -> Result<Option<Duration>, Status> {
+async fn sync(registry: &ActingRegistry, namespace: &str, name: &str) -> Result<Option<Duration>, Status> {
     let target = named(&built_in(registry, "batch", "v1", "jobs")?, namespace, name);
     let Some(job) = find(registry, &target).await? else { return Ok(None) };
     let Some(expires_at) = expires_at(&job) else { return Ok(None) };

@@ -1,10 +1,13 @@
 //! The controllers that a lone API server needs, each an informer on this very server.
 //!
 //! In: a registry, and which controllers are wanted. Out: tasks that delete, create and patch through the
-//! registry's verbs until shutdown. What they keep can be had again from the store, so that a restart loses
-//! nothing. Never: reach into a cache, speak HTTP, keep a copy of every object.
+//! registry's verbs until shutdown, each as its service account. What they keep can be had again from the
+//! store, so that a restart loses nothing. Never: reach into a cache, speak HTTP, keep a copy of every
+//! object.
 
+mod acting;
 mod bootstrap_tokens;
+mod certificates;
 mod cluster_roles;
 mod each;
 mod finished_jobs;
@@ -14,6 +17,7 @@ mod informers;
 pub mod limits;
 mod meta;
 mod namespaces;
+mod node_rights;
 mod objects;
 mod policy_status;
 mod protection;
@@ -27,10 +31,14 @@ mod services;
 
 use std::sync::Arc;
 
+use forebay_api::Authorizer;
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 
+use acting::ActingRegistry;
+pub use certificates::Signing;
 pub use flow_control::follow_flow_control;
+pub use node_rights::follow_node_rights;
 pub use selection::{Controller, Selection, UnknownController};
 
 /// From the authorities that are published to those that are to be, in PEM. What it returns for what it
@@ -43,6 +51,10 @@ pub struct ControllerConfig {
     pub selection: Selection,
     /// The authorities of the serving certificate, as `kube-root-ca.crt` shows them.
     pub root_ca: RootCa,
+    /// Who is asked what a controller's service account may.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// Who signs certificates that were approved; nobody does without.
+    pub signing: Option<Signing>,
 }
 
 /// Starts the controllers that are wanted. Returns at once; they end with `tasks`.
@@ -52,7 +64,8 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
         if !config.selection.has(controller) {
             continue;
         }
-        let (registry, random) = (registry.clone(), random.clone());
+        let random = random.clone();
+        let registry = ActingRegistry::new(registry.clone(), controller.account(), config.authorizer.clone());
         match controller {
             Controller::Namespace => {
                 let namespaces = namespaces::Namespaces::new(registry.clone());
@@ -114,6 +127,19 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
             }
             Controller::TokenCleaner => {
                 let cleaner = bootstrap_tokens::TokenCleaner(registry.clone());
+                tasks.spawn(controller.name(), run::run(cleaner, registry, random));
+            }
+            Controller::CertificateSigning => {
+                let Some(signing) = config.signing.clone() else { continue };
+                let signer = certificates::CertificateSigner(registry.clone(), signing);
+                tasks.spawn(controller.name(), run::run(signer, registry, random));
+            }
+            Controller::CertificateApproving => {
+                let approver = certificates::CertificateApprover(registry.clone());
+                tasks.spawn(controller.name(), run::run(approver, registry, random));
+            }
+            Controller::CertificateCleaner => {
+                let cleaner = certificates::CertificateCleaner(registry.clone());
                 tasks.spawn(controller.name(), run::run(cleaner, registry, random));
             }
         }

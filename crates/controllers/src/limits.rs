@@ -79,3 +79,7 @@ pub const ENDPOINT_ADDRESSES_MAX: usize = 1 << 18;
 
 /// The longest that a job or a token waits before it is looked at again whether its time has come.
 pub const EXPIRY_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);
+
+/// Pods and volumes that are read for the rights of nodes before others have their turn: at some 10 us each
+/// 3 ms.
+pub const NODE_RIGHTS_BATCH: usize = 256;

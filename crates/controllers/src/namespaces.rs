@@ -12,10 +12,11 @@ mod content;
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::{Duration, Instant};
 use serde_json::{Value, json};
 
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, find, named, update};
 use crate::queue::{Queue, Verdict};
@@ -27,11 +28,11 @@ const FINALIZER: &str = "kubernetes";
 
 /// The controller.
 pub struct Namespaces {
-    registry: Registry,
+    registry: ActingRegistry,
 }
 
 impl Namespaces {
-    pub fn new(registry: Registry) -> Namespaces {
+    pub fn new(registry: ActingRegistry) -> Namespaces {
         Namespaces { registry }
     }
 
@@ -72,7 +73,7 @@ impl Named for Namespaces {
 }
 
 /// One look at a namespace.
-async fn sync(registry: &Registry, name: &str) -> Result<Verdict, Status> {
+async fn sync(registry: &ActingRegistry, name: &str) -> Result<Verdict, Status> {
     let served = built_in(registry, "", "v1", "namespaces")?;
     let target = named(&served, "", name);
     let Some(found) = find(registry, &target).await? else { return Ok(Verdict::Done) };
@@ -94,7 +95,7 @@ async fn sync(registry: &Registry, name: &str) -> Result<Verdict, Status> {
 
 /// Writes what was found into the namespace's conditions; the namespace as it is then.
 async fn tell(
-    registry: &Registry,
+    registry: &ActingRegistry,
     target: &Target,
     mut namespace: Value,
     content: &Content,
@@ -117,7 +118,11 @@ async fn tell(
 }
 
 /// Takes our hold off the namespace, which ends it unless somebody else has one.
-async fn finalize(registry: &Registry, target: &Target, mut namespace: Value) -> Result<Verdict, Status> {
+async fn finalize(
+    registry: &ActingRegistry,
+    target: &Target,
+    mut namespace: Value,
+) -> Result<Verdict, Status> {
     if namespace.is_null() {
         return Ok(Verdict::Done);
     }
@@ -136,7 +141,7 @@ mod tests {
     use forebay_api::Body;
     use forebay_apimachinery::options::{CreateOptions, DeleteOptions};
     use forebay_embedded::{Engine, Options};
-    use forebay_registry::{Config, History};
+    use forebay_registry::{Config, History, Registry};
     use forebay_rt::{Clock, Random, Tasks};
 
     use super::*;
@@ -157,7 +162,7 @@ mod tests {
             let all = Target { name: None, ..target.clone() };
             let body = Body::Json(body.into());
             registry.create(&all, &body, &CreateOptions::default()).await.expect("created");
-            let controller = Namespaces::new(registry.clone());
+            let controller = Namespaces::new(ActingRegistry::of_tests(registry.clone()));
             let (mut queue, now) = (Queue::new(), clock.now());
             let living = find(&registry, &target).await.expect("read").expect("there");
             controller.observe(0, &Notice::Put(living), now, &mut queue);

@@ -11,6 +11,7 @@ use forebay_object::Object;
 use forebay_registry::Registry;
 use serde_json::Value;
 
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::meta::Meta;
 
@@ -57,8 +58,8 @@ pub async fn find(registry: &Registry, target: &Target) -> Result<Option<Arc<Obj
 /// Creates an object.
 ///
 /// # Errors
-/// As [`Registry::create`].
-pub async fn create(registry: &Registry, collection: &Target, value: Value) -> Result<(), Status> {
+/// As [`ActingRegistry::create`].
+pub async fn create(registry: &ActingRegistry, collection: &Target, value: Value) -> Result<(), Status> {
     let options = CreateOptions { field_manager: MANAGER.to_owned(), ..CreateOptions::default() };
     registry.create(collection, &Body::Value(value), &options).await.map(drop)
 }
@@ -66,8 +67,8 @@ pub async fn create(registry: &Registry, collection: &Target, value: Value) -> R
 /// Replaces an object, or a subresource of it.
 ///
 /// # Errors
-/// As [`Registry::update`].
-pub async fn update(registry: &Registry, target: &Target, value: Value) -> Result<(), Status> {
+/// As [`ActingRegistry::update`].
+pub async fn update(registry: &ActingRegistry, target: &Target, value: Value) -> Result<(), Status> {
     let options = UpdateOptions { field_manager: MANAGER.to_owned(), ..UpdateOptions::default() };
     registry.update(target, &Body::Value(value), &options).await.map(drop)
 }
@@ -75,12 +76,25 @@ pub async fn update(registry: &Registry, target: &Target, value: Value) -> Resul
 /// Deletes an object; one that is gone is as good as deleted.
 ///
 /// # Errors
-/// As [`Registry::delete`].
-pub async fn delete(registry: &Registry, target: &Target, options: &DeleteOptions) -> Result<(), Status> {
+/// As [`ActingRegistry::delete`].
+pub async fn delete(
+    registry: &ActingRegistry,
+    target: &Target,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     match registry.delete(target, options).await {
         Err(status) if status.reason != Reason::NotFound => Err(status),
         _ => Ok(()),
     }
+}
+
+/// How a change of metadata is written: as its controller's role allows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeVerb {
+    /// A merge patch of the metadata.
+    Patch,
+    /// The whole object.
+    Update,
 }
 
 /// Merges into the object with `uid` at `target` what `change` makes of its metadata, on exactly the state
@@ -88,11 +102,12 @@ pub async fn delete(registry: &Registry, target: &Target, options: &DeleteOption
 /// change.
 ///
 /// # Errors
-/// As [`Registry::patch`]; a conflict when others were faster each time.
+/// As [`ActingRegistry::patch`]; a conflict when others were faster each time.
 pub async fn change_metadata(
-    registry: &Registry,
+    registry: &ActingRegistry,
     target: &Target,
     uid: &str,
+    verb: ChangeVerb,
     change: impl Fn(&Value) -> Option<Value>,
 ) -> Result<(), Status> {
     let mut attempt = 1;
@@ -102,16 +117,35 @@ pub async fn change_metadata(
             return Ok(());
         }
         let metadata: Value = serde_json::from_slice(&object.metadata()).map_err(Status::internal)?;
-        let Some(mut changed) = change(&metadata) else { return Ok(()) };
-        changed["resourceVersion"] = metadata["resourceVersion"].clone();
-        let patch = serde_json::json!({ "metadata": changed }).to_string();
-        let options = PatchOptions { field_manager: MANAGER.to_owned(), ..PatchOptions::default() };
-        match registry.patch(target, PatchKind::Merge, patch.as_bytes(), &options).await {
+        let Some(changed) = change(&metadata) else { return Ok(()) };
+        let written = match verb {
+            ChangeVerb::Patch => patch_metadata(registry, target, &metadata, changed).await,
+            ChangeVerb::Update => {
+                let mut whole = target.served.to_value(&object)?;
+                for (member, value) in changed.as_object().into_iter().flatten() {
+                    whole["metadata"][member] = value.clone();
+                }
+                update(registry, target, whole).await
+            }
+        };
+        match written {
             Err(status) if status.reason == Reason::NotFound => return Ok(()),
             Err(status) if status.reason == Reason::Conflict && attempt < limits::CONFLICTS_MAX => {
                 attempt += 1
             }
-            done => return done.map(drop),
+            done => return done,
         }
     }
+}
+
+async fn patch_metadata(
+    registry: &ActingRegistry,
+    target: &Target,
+    metadata: &Value,
+    mut changed: Value,
+) -> Result<(), Status> {
+    changed["resourceVersion"] = metadata["resourceVersion"].clone();
+    let patch = serde_json::json!({ "metadata": changed }).to_string();
+    let options = PatchOptions { field_manager: MANAGER.to_owned(), ..PatchOptions::default() };
+    registry.patch(target, PatchKind::Merge, patch.as_bytes(), &options).await.map(drop)
 }

@@ -11,17 +11,17 @@ mod types;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forebay_api::Body;
-use forebay_apimachinery::options::{ListOptions, UpdateOptions};
+use forebay_apimachinery::options::{ListOptions, PatchOptions};
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status};
 use forebay_catalog::{Catalog, Served, Target};
 use forebay_cel::Type;
 use forebay_policy::{CheckedKind, type_warnings};
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use serde_json::{Value, json};
 
+use crate::acting::ActingRegistry;
 use crate::limits::TYPES_MAX;
 use crate::objects::{built_in, collection, find, named};
 use crate::queue::{Queue, Verdict};
@@ -29,14 +29,16 @@ use crate::run::Named;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const POLICIES: &str = "validatingadmissionpolicies";
+/// What the controller is called where it writes.
+const MANAGER: &str = "validatingadmissionpolicy-status";
 
 /// The controller.
 pub struct PolicyStatus {
-    registry: Registry,
+    registry: ActingRegistry,
 }
 
 impl PolicyStatus {
-    pub fn new(registry: Registry) -> PolicyStatus {
+    pub fn new(registry: ActingRegistry) -> PolicyStatus {
         PolicyStatus { registry }
     }
 }
@@ -68,11 +70,11 @@ impl Named for PolicyStatus {
     }
 }
 
-async fn sync(registry: &Registry, name: &str) -> Result<(), Status> {
+async fn sync(registry: &ActingRegistry, name: &str) -> Result<(), Status> {
     let policies = built_in(registry, GROUP, "v1", POLICIES)?;
     let target = named(&policies, "", name);
     let Some(found) = find(registry, &target).await? else { return Ok(()) };
-    let mut policy = policies.to_value(&found)?;
+    let policy = policies.to_value(&found)?;
     let generation = policy["metadata"]["generation"].as_i64().unwrap_or_default();
     if generation <= policy["status"]["observedGeneration"].as_i64().unwrap_or_default() {
         return Ok(());
@@ -91,10 +93,13 @@ async fn sync(registry: &Registry, name: &str) -> Result<(), Status> {
     if !warnings.is_empty() {
         checking["expressionWarnings"] = Value::Array(warnings);
     }
-    policy["status"]["observedGeneration"] = json!(generation);
-    policy["status"]["typeChecking"] = checking;
+    let config = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ValidatingAdmissionPolicy", "metadata": { "name": name },
+        "status": { "observedGeneration": generation, "typeChecking": checking },
+    });
+    let options = PatchOptions { field_manager: MANAGER.to_owned(), force: true, ..PatchOptions::default() };
     let target = Target { subresource: Some("status".to_owned()), ..target };
-    registry.update(&target, &Body::Value(policy), &UpdateOptions::default()).await.map(drop)
+    registry.apply(&target, &config, &options).await.map(drop)
 }
 
 /// The kinds that a policy names, in the order of their names; those that stand for others are not looked

@@ -13,14 +13,15 @@ use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
 use forebay_catalog::Target;
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use memchr::memmem;
 use serde_json::{Value, json};
 
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::meta::Meta;
-use crate::objects::{built_in, change_metadata, collection, find, named};
+use crate::objects::{ChangeVerb, built_in, change_metadata, collection, find, named};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
 
@@ -33,13 +34,13 @@ const CLASSES: Resource = ("storage.k8s.io", "volumeattributesclasses");
 const PODS: Resource = ("", "pods");
 
 /// Protects claims that pods use. Its names are `namespace/name`.
-pub struct ClaimProtection(pub Registry);
+pub struct ClaimProtection(pub ActingRegistry);
 
 /// Protects volumes that are bound.
-pub struct VolumeProtection(pub Registry);
+pub struct VolumeProtection(pub ActingRegistry);
 
 /// Protects classes that claims and volumes have. The empty name is that of all classes that are deleted.
-pub struct ClassProtection(pub Registry);
+pub struct ClassProtection(pub ActingRegistry);
 
 impl Named for ClaimProtection {
     const NAME: &'static str = crate::Controller::ClaimProtection.name();
@@ -123,7 +124,7 @@ impl Named for ClassProtection {
     }
 }
 
-async fn sync_claim(registry: &Registry, namespace: &str, name: &str) -> Result<(), Status> {
+async fn sync_claim(registry: &ActingRegistry, namespace: &str, name: &str) -> Result<(), Status> {
     let target = named(&built_in(registry, CLAIMS.0, "v1", CLAIMS.1)?, namespace, name);
     let Some(claim) = find(registry, &target).await? else { return Ok(()) };
     let is_used = async || {
@@ -138,14 +139,14 @@ async fn sync_claim(registry: &Registry, namespace: &str, name: &str) -> Result<
     protect(registry, &target, &claim, "kubernetes.io/pvc-protection", is_used).await
 }
 
-async fn sync_volume(registry: &Registry, name: &str) -> Result<(), Status> {
+async fn sync_volume(registry: &ActingRegistry, name: &str) -> Result<(), Status> {
     let target = named(&built_in(registry, VOLUMES.0, "v1", VOLUMES.1)?, "", name);
     let Some(volume) = find(registry, &target).await? else { return Ok(()) };
     let is_bound = async || Ok(tree(&volume)["status"]["phase"] == "Bound");
     protect(registry, &target, &volume, "kubernetes.io/pv-protection", is_bound).await
 }
 
-async fn sync_deleted_classes(registry: &Registry) -> Result<(), Status> {
+async fn sync_deleted_classes(registry: &ActingRegistry) -> Result<(), Status> {
     let classes =
         registry.objects(&collection(&built_in(registry, CLASSES.0, "v1", CLASSES.1)?, None)).await?;
     let deleted: Vec<String> = classes
@@ -159,7 +160,7 @@ async fn sync_deleted_classes(registry: &Registry) -> Result<(), Status> {
     Ok(())
 }
 
-async fn sync_class(registry: &Registry, name: &str) -> Result<(), Status> {
+async fn sync_class(registry: &ActingRegistry, name: &str) -> Result<(), Status> {
     let target = named(&built_in(registry, CLASSES.0, "v1", CLASSES.1)?, "", name);
     let Some(class) = find(registry, &target).await? else { return Ok(()) };
     let is_used = async || {
@@ -178,7 +179,7 @@ async fn sync_class(registry: &Registry, name: &str) -> Result<(), Status> {
 
 /// Puts the finalizer on what lives without, and takes it from what is deleted and not used.
 async fn protect(
-    registry: &Registry,
+    registry: &ActingRegistry,
     target: &Target,
     object: &Arc<Object>,
     finalizer: &str,
@@ -189,7 +190,7 @@ async fn protect(
     if !is_candidate || (meta.is_deleting() && is_used().await?) {
         return Ok(());
     }
-    change_metadata(registry, target, &meta.uid, |metadata| {
+    change_metadata(registry, target, &meta.uid, ChangeVerb::Update, |metadata| {
         let mut all = metadata["finalizers"].as_array().cloned().unwrap_or_default();
         let before = all.len();
         all.retain(|known| known != finalizer);
@@ -204,7 +205,7 @@ async fn protect(
     .await
 }
 
-fn informer(registry: &Registry, (group, resource): Resource) -> Result<Informer, Status> {
+fn informer(registry: &ActingRegistry, (group, resource): Resource) -> Result<Informer, Status> {
     registry.informer(&collection(&built_in(registry, group, "v1", resource)?, None), &ListOptions::default())
 }
 

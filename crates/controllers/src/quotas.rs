@@ -17,10 +17,11 @@ use forebay_apimachinery::{GroupResource, Reason, Status};
 use forebay_catalog::Served;
 use forebay_object::Object;
 use forebay_quota::{Amounts, DeviceClasses, Evaluator};
-use forebay_registry::{CatalogChanges, Informer, Notice, Registry};
+use forebay_registry::{CatalogChanges, Informer, Notice};
 use forebay_rt::{Clock, Instant, Random};
 use serde_json::Value;
 
+use crate::acting::ActingRegistry;
 use crate::each::InFlight;
 use crate::gc::Kinds;
 use crate::informers::any_ready;
@@ -39,7 +40,7 @@ pub struct Counted {
 }
 
 /// Runs until it is dropped.
-pub async fn run(registry: Registry, random: Arc<Random>) {
+pub async fn run(registry: ActingRegistry, random: Arc<Random>) {
     let informer = built_in(&registry, "", "v1", "resourcequotas")
         .and_then(|quotas| registry.informer(&collection(&quotas, None), &ListOptions::default()));
     match informer {
@@ -49,7 +50,7 @@ pub async fn run(registry: Registry, random: Arc<Random>) {
 }
 
 struct Quotas {
-    registry: Registry,
+    registry: ActingRegistry,
     clock: Clock,
     random: Arc<Random>,
     catalog: CatalogChanges,
@@ -71,7 +72,7 @@ struct Followed {
 }
 
 impl Quotas {
-    fn new(registry: Registry, random: Arc<Random>, quotas: Informer) -> Quotas {
+    fn new(registry: ActingRegistry, random: Arc<Random>, quotas: Informer) -> Quotas {
         Quotas {
             clock: registry.clock().clone(),
             catalog: registry.catalog_changes(),

@@ -13,11 +13,12 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use forebay_apimachinery::Status;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use serde_json::json;
 
 use crate::RootCa;
+use crate::acting::ActingRegistry;
 use crate::objects::{built_in, collection, create, find, named, update};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
@@ -33,13 +34,13 @@ const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kub
 
 /// The controller.
 pub struct Publisher {
-    registry: Registry,
+    registry: ActingRegistry,
     root_ca: RootCa,
     namespaces: Mutex<BTreeSet<String>>,
 }
 
 impl Publisher {
-    pub fn new(registry: Registry, root_ca: RootCa) -> Publisher {
+    pub fn new(registry: ActingRegistry, root_ca: RootCa) -> Publisher {
         Publisher { registry, root_ca, namespaces: Mutex::default() }
     }
 }
@@ -81,7 +82,7 @@ impl Named for Publisher {
     }
 }
 
-async fn sync(registry: &Registry, namespace: &str, root_ca: &RootCa) -> Result<(), Status> {
+async fn sync(registry: &ActingRegistry, namespace: &str, root_ca: &RootCa) -> Result<(), Status> {
     let maps = built_in(registry, "", "v1", "configmaps")?;
     let target = named(&maps, namespace, NAME);
     let found = find(registry, &target).await?;

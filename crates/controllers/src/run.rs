@@ -6,9 +6,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::{Instant, Random};
 
+use crate::acting::ActingRegistry;
 use crate::each::InFlight;
 use crate::informers::any_ready;
 use crate::limits;
@@ -41,7 +42,7 @@ pub trait Named: Send + 'static {
 }
 
 /// Runs until it is dropped.
-pub async fn run<C: Named>(controller: C, registry: Registry, random: Arc<Random>) {
+pub async fn run<C: Named>(controller: C, registry: ActingRegistry, random: Arc<Random>) {
     let clock = registry.clock().clone();
     let mut informers = match controller.informers() {
         Ok(informers) => informers,

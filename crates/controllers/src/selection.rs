@@ -19,6 +19,9 @@ pub enum Controller {
     EndpointSliceMirroring,
     TokenSigner,
     TokenCleaner,
+    CertificateSigning,
+    CertificateApproving,
+    CertificateCleaner,
 }
 
 /// Which controllers are wanted. None by default.
@@ -33,7 +36,7 @@ pub struct UnknownController {
 }
 
 impl Controller {
-    pub const ALL: [Controller; 16] = [
+    pub const ALL: [Controller; 19] = [
         Controller::Namespace,
         Controller::GarbageCollector,
         Controller::ServiceAccount,
@@ -50,6 +53,9 @@ impl Controller {
         Controller::EndpointSliceMirroring,
         Controller::TokenSigner,
         Controller::TokenCleaner,
+        Controller::CertificateSigning,
+        Controller::CertificateApproving,
+        Controller::CertificateCleaner,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -70,6 +76,34 @@ impl Controller {
             Controller::EndpointSliceMirroring => "endpointslice-mirroring-controller",
             Controller::TokenSigner => "bootstrap-signer-controller",
             Controller::TokenCleaner => "token-cleaner-controller",
+            Controller::CertificateSigning => "certificatesigningrequest-signing-controller",
+            Controller::CertificateApproving => "certificatesigningrequest-approving-controller",
+            Controller::CertificateCleaner => "certificatesigningrequest-cleaner-controller",
+        }
+    }
+
+    /// The service account in kube-system that it writes as, by kube-controller-manager's name for it.
+    pub const fn account(self) -> &'static str {
+        match self {
+            Controller::Namespace => "namespace-controller",
+            Controller::GarbageCollector => "generic-garbage-collector",
+            Controller::ServiceAccount => "service-account-controller",
+            Controller::RootCaPublisher => "root-ca-cert-publisher",
+            Controller::PolicyStatus => "validatingadmissionpolicy-status-controller",
+            Controller::ResourceQuota => "resourcequota-controller",
+            Controller::ClaimProtection => "pvc-protection-controller",
+            Controller::VolumeProtection => "pv-protection-controller",
+            Controller::ClassProtection => "volumeattributesclass-protection-controller",
+            Controller::RoleAggregation => "clusterrole-aggregation-controller",
+            Controller::FinishedJobs => "ttl-after-finished-controller",
+            Controller::Endpoints => "endpoint-controller",
+            Controller::EndpointSlice => "endpointslice-controller",
+            Controller::EndpointSliceMirroring => "endpointslicemirroring-controller",
+            Controller::TokenSigner => "bootstrap-signer",
+            Controller::TokenCleaner => "token-cleaner",
+            Controller::CertificateSigning
+            | Controller::CertificateApproving
+            | Controller::CertificateCleaner => "certificate-controller",
         }
     }
 
@@ -146,6 +180,9 @@ mod tests {
             "endpoints",
             "endpointslice",
             "endpointslice",
+            "certificatesigningrequest",
+            "certificatesigningrequest",
+            "certificatesigningrequest",
         ];
         let but = |name: &str| all.into_iter().filter(|known| *known != name).collect::<Vec<_>>();
         for (names, want) in [
@@ -158,7 +195,7 @@ mod tests {
             ("-namespace-controller", vec![]),
             ("namespace-controller,-namespace-controller", vec!["namespace"]),
             (" namespace-controller , serviceaccount-controller", vec!["namespace", "serviceaccount"]),
-            ("*,token-cleaner-controller", [&all[..], &["token"]].concat()),
+            ("*,token-cleaner-controller", [&all[..14], &["token"], &all[14..]].concat()),
             ("bootstrap-signer-controller", vec!["bootstrap"]),
         ] {
             assert_eq!(selected(names), Ok(want), "{names}");
@@ -169,6 +206,6 @@ mod tests {
     fn an_unknown_name_is_refused_and_the_known_ones_are_told() {
         let error = selected("*,-deployment-controller").expect_err("unknown");
         assert!(error.starts_with("\"deployment-controller\" is not a controller"), "{error}");
-        assert!(error.ends_with("token-cleaner-controller"), "{error}");
+        assert!(error.ends_with("certificatesigningrequest-cleaner-controller"), "{error}");
     }
 }

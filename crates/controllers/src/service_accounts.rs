@@ -7,10 +7,11 @@
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::selector::FieldSelector;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use serde_json::json;
 
+use crate::acting::ActingRegistry;
 use crate::objects::{built_in, collection, create, find, named};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
@@ -19,11 +20,11 @@ const NAME: &str = "default";
 
 /// The controller.
 pub struct ServiceAccountsController {
-    registry: Registry,
+    registry: ActingRegistry,
 }
 
 impl ServiceAccountsController {
-    pub fn new(registry: Registry) -> ServiceAccountsController {
+    pub fn new(registry: ActingRegistry) -> ServiceAccountsController {
         ServiceAccountsController { registry }
     }
 }
@@ -55,7 +56,7 @@ impl Named for ServiceAccountsController {
     }
 }
 
-async fn sync(registry: &Registry, namespace: &str) -> Result<(), Status> {
+async fn sync(registry: &ActingRegistry, namespace: &str) -> Result<(), Status> {
     let accounts = built_in(registry, "", "v1", "serviceaccounts")?;
     if find(registry, &named(&accounts, namespace, NAME)).await?.is_some() {
         return Ok(());
@@ -65,7 +66,11 @@ async fn sync(registry: &Registry, namespace: &str) -> Result<(), Status> {
 }
 
 /// Informers on the namespaces, and on the objects called `name` of a resource of them.
-pub fn in_each_namespace(registry: &Registry, resource: &str, name: &str) -> Result<Vec<Informer>, Status> {
+pub fn in_each_namespace(
+    registry: &ActingRegistry,
+    resource: &str,
+    name: &str,
+) -> Result<Vec<Informer>, Status> {
     let namespaces = built_in(registry, "", "v1", "namespaces")?;
     let objects = built_in(registry, "", "v1", resource)?;
     let field_selector =

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::Query;
 
+use crate::slis::Slis;
+
 /// One thing that can be well or not.
 #[derive(Clone)]
 pub struct Check {
@@ -30,6 +32,18 @@ pub enum Endpoints {
     All,
     /// Only `/readyz`.
     Ready,
+    /// All but `/livez`.
+    NotLive,
+}
+
+impl Endpoints {
+    fn have(self, endpoint: Endpoint) -> bool {
+        match self {
+            Endpoints::All => true,
+            Endpoints::Ready => endpoint == Endpoint::Readyz,
+            Endpoints::NotLive => endpoint != Endpoint::Livez,
+        }
+    }
 }
 
 /// The three endpoints.
@@ -58,9 +72,9 @@ pub enum Reasons {
     Withheld,
 }
 
-/// All checks, in order.
+/// All checks, in order, and how they went.
 #[derive(Clone)]
-pub struct Checks(Arc<[Check]>);
+pub struct Checks(Arc<[Check]>, Arc<Slis>);
 
 impl Check {
     pub fn new(
@@ -97,15 +111,14 @@ impl Endpoint {
 
 impl Checks {
     pub fn new(checks: Vec<Check>) -> Checks {
-        Checks(checks.into())
+        Checks(checks.into(), Arc::default())
     }
 
     /// Asks one check, or all. Of all together nobody is told the reasons.
     pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query, reasons: Reasons) -> CheckResult {
-        let mut asked =
-            self.0.iter().filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
+        let mut asked = self.0.iter().filter(|check| check.endpoints.have(endpoint));
         match one {
-            None => all(endpoint, asked, query),
+            None => all(endpoint, asked, query, &self.1),
             Some(name) => match asked.find(|check| check.name == name) {
                 None => CheckResult::Unknown,
                 Some(check) => match (check.run)() {
@@ -120,22 +133,29 @@ impl Checks {
         }
     }
 
+    /// How all of them went so far.
+    pub fn slis(&self) -> &Slis {
+        &self.1
+    }
+
     /// `/healthz/ping` and so on, for the list of paths.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         for endpoint in [Endpoint::Healthz, Endpoint::Livez, Endpoint::Readyz] {
             paths.push(format!("/{}", endpoint.name()));
-            let asked = self
-                .0
-                .iter()
-                .filter(|check| check.endpoints == Endpoints::All || endpoint == Endpoint::Readyz);
+            let asked = self.0.iter().filter(|check| check.endpoints.have(endpoint));
             paths.extend(asked.map(|check| format!("/{}/{}", endpoint.name(), check.name)));
         }
         paths
     }
 }
 
-fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &Query) -> CheckResult {
+fn all<'c>(
+    endpoint: Endpoint,
+    checks: impl Iterator<Item = &'c Check>,
+    query: &Query,
+    slis: &Slis,
+) -> CheckResult {
     let mut excluded: Vec<&str> = query.all("exclude").collect();
     let (mut text, mut failed) = (String::new(), Vec::new());
     for check in checks {
@@ -145,7 +165,9 @@ fn all<'c>(endpoint: Endpoint, checks: impl Iterator<Item = &'c Check>, query: &
             text.push_str(&format!("[+]{} excluded: ok\n", check.name));
             continue;
         }
-        match (check.run)() {
+        let came_to = (check.run)();
+        slis.observe(&check.name, endpoint.name(), came_to.is_ok());
+        match came_to {
             Ok(()) => text.push_str(&format!("[+]{} ok\n", check.name)),
             Err(why) => {
                 tracing::warn!(check = check.name, why, "health check failed");
@@ -180,6 +202,7 @@ mod tests {
             Check::new("ping", Endpoints::All, || Ok(())),
             Check::new("etcd", Endpoints::All, || Ok(())),
             Check::new("shutdown", Endpoints::Ready, || Err("leaving".into())),
+            Check::new("kms-providers", Endpoints::NotLive, || Ok(())),
         ])
     }
 
@@ -202,13 +225,15 @@ mod tests {
         assert_eq!(
             ask("/healthz?verbose=1&exclude=ping&exclude=nope"),
             well(
-                "[+]ping excluded: ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for \
+                "[+]ping excluded: ok\n[+]etcd ok\n[+]kms-providers ok\nwarn: some health checks cannot be excluded: no matches for \
                  \"nope\"\nhealthz check passed\n"
             )
         );
         assert_eq!(
             ask("/readyz"),
-            ill("[+]ping ok\n[+]etcd ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n")
+            ill(
+                "[+]ping ok\n[+]etcd ok\n[-]shutdown failed: reason withheld\n[+]kms-providers ok\nreadyz check failed\n"
+            )
         );
         assert_eq!(ask("/readyz?exclude=shutdown"), well("ok"));
         assert_eq!(ask("/readyz/shutdown"), ill("internal server error: leaving\n"));
@@ -218,8 +243,10 @@ mod tests {
         );
         assert_eq!(ask("/readyz/etcd"), well("ok"));
         assert_eq!(ask("/livez/shutdown"), CheckResult::Unknown);
+        assert_eq!(ask("/livez/kms-providers"), CheckResult::Unknown);
+        assert_eq!(ask("/healthz/kms-providers"), well("ok"));
         assert_eq!(ask("/livez/"), CheckResult::Unknown);
         assert_eq!(Endpoint::of("/readyzz"), None);
-        assert_eq!(checks().paths().len(), 10);
+        assert_eq!(checks().paths().len(), 12);
     }
 }

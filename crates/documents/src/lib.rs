@@ -7,6 +7,7 @@ pub mod discovery;
 pub mod health;
 pub mod metrics;
 pub mod openapi;
+pub mod slis;
 
 /// What the tests describe: the built-in resources.
 #[cfg(test)]
@@ -14,3 +15,4 @@ fn built_ins() -> forebay_catalog::Catalog {
     forebay_catalog::table::without_stores(forebay_strategy::convert::of)
 }
 pub mod version;
+pub mod zpages;

@@ -287,6 +287,10 @@ impl Backend for Engine {
         Box::pin(self.feed(prefix, after))
     }
 
+    fn value_bytes_max(&self) -> usize {
+        VALUE_BYTES_MAX
+    }
+
     fn size(&self) -> Size {
         Size {
             file_bytes: self.shared.file_bytes(),

@@ -55,7 +55,9 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
             presenter.written(one.to_string().as_bytes(), handler.timestamp())?
         }
     };
-    answer::object(status::OK, json.into(), form, head.takes_gzip())
+    let json = bytes::Bytes::from(json);
+    head.answers(&json);
+    answer::object(status::OK, json, form, head.takes_gzip())
 }
 
 fn component(handler: &Handler) -> Value {

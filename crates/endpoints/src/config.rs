@@ -1,5 +1,6 @@
 //! What a server is told, checked by its caller.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct ApiServerConfig {
     /// Where clients reach this server, `host:port`, as discovery tells them.
     pub external_address: Option<String>,
     pub version: VersionInfo,
+    /// What this process was told, for `/flagz`: flags by name, each as it counts.
+    pub flags: BTreeMap<String, String>,
     pub memory: Memory,
 }
 

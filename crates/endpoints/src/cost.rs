@@ -75,6 +75,13 @@ pub fn body(bytes: &[u8], content_type: Option<ContentType>) -> usize {
     tree.min(TREE_BYTES_MAX) + COPIES * bytes.len()
 }
 
+/// What it takes to change an object that is there: its tree and the changed one, and their texts, some of
+/// them with room to grow.
+pub fn change(json: &[u8]) -> usize {
+    const TEXTS: usize = COPIES + 2;
+    2 * weight::of_text(json).min(TREE_BYTES_MAX) + TEXTS * json.len()
+}
+
 /// How long a JSON text is when it is indented: two spaces a level, on a line for each value.
 pub fn indented(json: &[u8]) -> usize {
     weight::on_lines(json, |_, _| 0)

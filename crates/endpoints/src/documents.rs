@@ -5,11 +5,13 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::accept::{Media, aggregated_discovery};
+use forebay_audit::Audit;
 use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 use forebay_documents::discovery::{self, aggregated, legacy};
 use forebay_documents::health::{CheckResult, Checks, Endpoint, Reasons};
 use forebay_documents::metrics;
 use forebay_documents::openapi::OpenApi;
+use forebay_documents::zpages::{self, PageForm, Zpage, Zpages};
 use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method};
@@ -21,6 +23,7 @@ use crate::flows;
 use crate::handler::{Handler, Head};
 use crate::negotiate::{self, Form};
 use crate::openapi;
+use crate::resource;
 use crate::response::ResponseBody;
 use crate::status::{self, Failure, OFFERED};
 
@@ -32,6 +35,7 @@ pub struct Documents {
     pub version: Bytes,
     /// Host and port that clients reach this server at.
     pub address: String,
+    pub zpages: Zpages,
 }
 
 /// The types of aggregated discovery; clients compare them as a whole.
@@ -55,7 +59,17 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
     if !matches!(head.method, Method::GET | Method::HEAD) {
         let is_known = matches!(
             path.split('/').nth(1),
-            Some("" | "api" | "apis" | "openapi" | "openid" | "version" | "metrics" | ".well-known")
+            Some(
+                "" | "api"
+                    | "apis"
+                    | "openapi"
+                    | "openid"
+                    | "version"
+                    | "metrics"
+                    | "statusz"
+                    | "flagz"
+                    | ".well-known"
+            )
         );
         return Err(if is_known { Failure::no_such_method() } else { Failure::no_such_resource() });
     }
@@ -63,12 +77,9 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
     let extensions = handler.aggregation.extensions.now();
     match parts.as_slice() {
         [""] => {
-            let checks = handler.documents.checks.paths();
             let openid = handler.accounts.openid().map(|_| [CONFIGURATION_PATH, KEYS_PATH]);
-            let others = checks.iter().map(String::as_str).chain(["/metrics"]);
-            let others = others
-                .chain([flows::PATH])
-                .chain(handler.flow_control.iter().flat_map(|_| flow_control::DUMPS));
+            let others = others(handler);
+            let others = others.iter().map(String::as_str).chain(["/statusz"]);
             let others = others.chain(openid.into_iter().flatten());
             let json = discovery::root_paths(&catalog, &extensions, others);
             Ok(answer::sized(status::OK, "application/json", json.into(), head.takes_gzip()))
@@ -84,10 +95,16 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
                 (&handler.inflight, handler.flow_control.as_ref(), handler.neighbourhood.as_deref()),
                 (&handler.memory, &handler.rooms, &handler.stalled_readers),
                 (&handler.event_blocks, &handler.shared_lists),
-                &handler.aggregation.availability,
+                (&handler.aggregation.availability, handler.audit.as_deref().map(Audit::counts)),
             );
             Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
         }
+        ["metrics", "slis"] => {
+            let text = handler.documents.checks.slis().render();
+            Ok(answer::sized(status::OK, metrics::CONTENT_TYPE, text.into(), head.takes_gzip()))
+        }
+        ["statusz"] => zpage(handler, head, Zpage::Statusz),
+        ["flagz"] => zpage(handler, head, Zpage::Flagz),
         ["debug", "api_priority_and_fairness", name] => {
             let control = handler.flow_control.as_ref().ok_or_else(Failure::no_such_resource)?;
             let text =
@@ -137,6 +154,36 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
     }
 }
 
+/// The paths that are no API's and do not depend on who vouches for accounts.
+fn others(handler: &Handler) -> Vec<String> {
+    let dumps = handler.flow_control.iter().flat_map(|_| flow_control::DUMPS);
+    let fixed = ["/flagz", "/metrics", "/metrics/slis", flows::PATH].into_iter().chain(dumps);
+    handler.documents.checks.paths().into_iter().chain(fixed.map(String::from)).collect()
+}
+
+/// `/statusz` or `/flagz`.
+fn zpage(handler: &Handler, head: &Head, page: Zpage) -> Result<HttpResponse, Failure> {
+    let (pages, now) = (&handler.documents.zpages, handler.timestamp());
+    let paths = others(handler);
+    let paths = paths.iter().map(String::as_str).chain(["/version"]);
+    let Some(form) = page.wanted(negotiate::accept(&head.headers)) else {
+        return Err(negotiate::takes_none_of(&zpages::TYPES));
+    };
+    let PageForm::Structured(media, version) = form else {
+        let delimiter = zpages::DELIMITERS[handler.random.below(zpages::DELIMITERS.len() as u64) as usize];
+        return Ok(answer::text(status::OK, pages.text(page, delimiter, now, paths)));
+    };
+    let pretty = negotiate::is_pretty(&head.headers, &head.query);
+    let json = pages.json(page, version, now, paths).into();
+    let form = Form { pretty, ..Form::plain(media) };
+    let mut response = answer::object(status::OK, json, form, head.takes_gzip())?;
+    if let Ok(content_type) = HeaderValue::from_str(&page.content_type(media, version)) {
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    }
+    resource::add_warnings(&mut response, page.warning(version).as_slice());
+    Ok(response)
+}
+
 /// A document for everybody, which may be kept for an hour.
 fn public_document(
     head: &Head,
@@ -164,7 +211,9 @@ fn typed(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
 /// A document in the form that the client takes.
 fn json(head: &Head, document: Vec<u8>) -> Result<HttpResponse, Failure> {
     let form = negotiate::document(&head.headers, &head.query)?;
-    answer::object(status::OK, document.into(), form, head.takes_gzip())
+    let document = Bytes::from(document);
+    head.answers(&document);
+    answer::object(status::OK, document, form, head.takes_gzip())
 }
 
 /// Aggregated discovery, unless the client has it already.
@@ -178,7 +227,9 @@ fn with_etag(head: &Head, media: Media, document: Vec<u8>) -> Result<HttpRespons
     let mut response = if has(head, &etag) {
         answer::response(status::UNCHANGED, content_type, ResponseBody::whole(Bytes::new()))
     } else {
-        answer::object(status::OK, document.into(), Form::plain(media), head.takes_gzip())?
+        let document = Bytes::from(document);
+        head.answers(&document);
+        answer::object(status::OK, document, Form::plain(media), head.takes_gzip())?
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

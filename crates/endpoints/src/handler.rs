@@ -11,31 +11,32 @@ use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
+use forebay_audit::Audit;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Impersonation, Peer};
-use forebay_catalog::{RequestContext, Target, Turn};
+use forebay_catalog::{RequestContext, Served, Target, Turn};
 use forebay_documents::metrics::AuthenticationMetrics;
 use forebay_flow::Configuration;
 use forebay_object::Object;
-use forebay_reads::Weight;
+use forebay_reads::{Rendering, Weight};
 use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
-use forebay_transport::{Drain, ResponseChannel, StalledReaders};
+use forebay_spans::{Trace, Tracer};
+use forebay_transport::{Arrivals, Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
-use crate::arrivals::Arrivals;
 use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
-use crate::flow_control::{Cost, FlowControl, OfRequest};
+use crate::flow_control::{self, Cost, FlowControl, Learned, ListMeter, ListSubject, OfRequest};
 use crate::gzip;
 use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
@@ -47,6 +48,7 @@ use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
 use crate::shared_lists::SharedLists;
 use crate::status::Failure;
+use crate::trails::Audited;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
@@ -61,6 +63,8 @@ pub struct Handler {
     pub access: Arc<Access>,
     pub inflight: Inflight,
     pub flow_control: Option<FlowControl>,
+    /// What lists take on this machine.
+    pub learned: Learned,
     pub arrivals: Arrivals,
     pub rooms: Rooms,
     pub memory: Memory,
@@ -70,11 +74,15 @@ pub struct Handler {
     pub metrics: Arc<Metrics>,
     pub usages: Usages,
     pub drain: Drain,
+    /// What notes requests, if anything does.
+    pub audit: Option<Arc<Audit>>,
     /// What other servers answer.
     pub aggregation: Aggregation,
     /// Where there may be other servers.
     pub neighbourhood: Option<Arc<Neighbourhood>>,
     pub documents: Documents,
+    /// What is told of requests; none where nothing is.
+    pub tracer: Option<Arc<Tracer>>,
     pub request_timeout: Duration,
 }
 
@@ -88,6 +96,8 @@ pub struct OnConnection {
 /// A request's head, read once.
 pub struct Head {
     pub method: Method,
+    /// As it came.
+    pub uri: Uri,
     pub headers: HeaderMap,
     pub query: Query,
     pub info: RequestInfo,
@@ -100,6 +110,10 @@ pub struct Head {
     /// Raised when its connection is told to go.
     pub going: Shutdown,
     pub audit_id: HeaderValue,
+    /// What a part of the work is told by.
+    pub trace: Option<Trace>,
+    /// Where something is noted of it.
+    pub audited: Option<Audited>,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -123,7 +137,8 @@ impl Head {
     /// What goes on beside it, once it has its turn.
     pub fn context(&self) -> RequestContext {
         let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
-        RequestContext { audit: None, turn }
+        let audit = self.audited.as_ref().map(|audited| audited.notes.clone());
+        RequestContext { audit, turn, trace: self.trace.clone() }
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
@@ -198,6 +213,15 @@ impl Handler {
         Ok(())
     }
 
+    /// What a LIST costs, as far as is known, and what measures what it takes.
+    pub fn list_cost(&self, served: &Served, weight: Weight, rendering: Rendering) -> (Cost, ListMeter) {
+        let mut cost = flow_control::list(weight, rendering);
+        let subject = ListSubject { resource: served.gvr.clone(), rendering, is_whole: weight.is_whole };
+        let foreseen = cost.price.cpu;
+        cost.price.cpu = self.learned.corrected(&subject, foreseen);
+        (cost, self.learned.meter(subject, foreseen))
+    }
+
     /// Admits a LIST, or a WATCH with its initial state, by what it may come to: at once, or after a wait.
     /// One that is cheap holds nothing.
     ///
@@ -244,11 +268,11 @@ impl Handler {
         Ok((held.map_err(|_full| self.rooms.full())?, tree))
     }
 
-    /// What the tree of the object that is to be changed takes, where that is large. It is asked for with the
+    /// What it takes to change the object that is there, where that is large. It is asked for with the
     /// room for the body, once that is there: who waits for one holds nothing of the other.
     pub fn bytes_to_change(&self, target: &Target) -> usize {
         let object = target.cached().filter(|object| object.body_len() > ANSWER_LARGE_BYTES);
-        object.map_or(0, |object| cost::body(&object.body(), None))
+        object.map_or(0, |object| cost::change(&object.body()))
     }
 
     /// Wall time as Tables show ages at.

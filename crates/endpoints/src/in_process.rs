@@ -30,7 +30,8 @@ impl InProcess {
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let address = external_address(config, config.listen);
         let known = Known::new(config, address.clone(), None);
-        let metrics = Arc::new(Metrics::new(clock, known.counts.clone(), backing.counted()));
+        let counted = backing.counted(config);
+        let metrics = Arc::new(Metrics::new(clock, known.counts.clone(), counted));
         let parts = (Vec::new(), drain, stalled_readers, metrics);
         let configuration = backing.flow_control.clone();
         let handler = handler(config, address, &known, backing, parts);

@@ -6,13 +6,15 @@
 
 mod aggregation;
 mod answer;
-mod arrivals;
+mod audited;
 mod authn;
 mod authz;
 mod body_in;
 mod component_statuses;
 pub mod config;
+mod connect_options;
 mod cost;
+mod delete_options;
 mod documents;
 mod event_blocks;
 mod flow_control;
@@ -37,7 +39,8 @@ mod neighbourhood;
 mod offload;
 mod openapi;
 mod pretty;
-mod protobuf;
+#[cfg(test)]
+mod protobuf_tests;
 mod proxied;
 mod request;
 mod request_info;
@@ -55,6 +58,8 @@ mod status;
 mod tests;
 mod tls;
 mod tokens;
+mod traces;
+mod trails;
 mod warnings;
 mod watch_body;
 mod websocket;
@@ -62,7 +67,6 @@ mod yaml_list;
 mod zipped;
 
 pub use aggregation::Aggregation;
-pub use authn::{BootstrapTokenUse, FurtherAuthentication};
 pub use forebay_transport::TlsError;
 pub use identity::Identity;
 pub use in_process::InProcess;

@@ -182,6 +182,16 @@ const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(forebay_yaml::limits::JSON_BYTES_MAX >= 2 * BODY_BYTES_MAX);
 const _: () = assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES);
 const _: () = assert!(EVENT_BLOCKS_PASSED_BYTES_MAX <= EVENT_BLOCKS_BYTES_MAX);
+/// Of how many resources, each by how it is answered, it is learned what a list takes: about 200 B each.
+/// Those beyond are foreseen as ever.
+pub const LEARNED_MAX: usize = 4_096;
+
+/// How many times what is foreseen of a list it may be learned to take, or the same part of it.
+pub const LEARNED_FACTOR_MAX: f64 = 4.0;
+
+/// Of a list that is foreseen to take less nothing is learned: what it takes is mostly what any request does.
+pub const LEARNED_TIME_MIN: Duration = Duration::from_micros(100);
+
 const _: () = assert!(GZIP_BYTES_MIN >= CHUNK_BYTES);
 // What is compressed whole is compressed apart.
 const _: () = assert!(GZIP_BYTES_MIN >= OFFLOAD_BYTES);

@@ -11,6 +11,7 @@ use forebay_transport::limits::CHUNK_BYTES;
 use forebay_transport::{BodySource, PiecewiseBody, RunOn, SentBy};
 
 use crate::answer::{self, HttpResponse, Readers};
+use crate::flow_control::{ListMeter, measured};
 use crate::gzip::{Gzip, InBlocks};
 use crate::limits::GZIP_BYTES_MIN;
 use crate::list_content::{ListAnswer, ListContent, MadeFor, SourceAnswer};
@@ -25,7 +26,7 @@ use crate::yaml_list::YamlList;
 
 /// A list, read as far as needed to know whether it is a long one, and for whom that was done.
 ///
-/// - `weight`: what it may come to.
+/// - `weight`: what it may come to; `meter`: measures what it does.
 ///
 /// # Errors
 /// See [`offload::done`].
@@ -33,9 +34,9 @@ pub async fn list(
     list: ListBody,
     (form, takes_gzip): (Form, bool),
     (readers, shared): (Readers<'_>, &SharedLists),
-    weight: Weight,
+    (weight, meter): (Weight, ListMeter),
 ) -> Result<(HttpResponse, MadeFor), Failure> {
-    let begin = async |list| begin(list, form, takes_gzip, weight).await;
+    let begin = async |list| begin(list, (form, takes_gzip), weight, meter).await;
     Ok(match list.is_shared() {
         true => {
             let (answer, made_for) = shared.open(list, (form, takes_gzip), begin).await?;
@@ -51,12 +52,12 @@ pub async fn list(
 /// See [`offload::done`].
 pub async fn begin(
     list: ListBody,
-    form: Form,
-    takes_gzip: bool,
+    (form, takes_gzip): (Form, bool),
     Weight { of: Estimate { objects, bytes, .. }, .. }: Weight,
+    mut meter: ListMeter,
 ) -> Result<SourceAnswer, Failure> {
     if form.is_plain_json() && list.is_of_segments() && takes_gzip {
-        return of_segments(list, offload::run_on(bytes / objects.max(1))).await;
+        return of_segments(list, offload::run_on(bytes / objects.max(1)), meter).await;
     }
     let mut source: Box<dyn ListSource> = match (form.media, form.pretty) {
         (Media::Yaml, _) => Box::new(YamlList::new(Written(list))),
@@ -66,15 +67,18 @@ pub async fn begin(
     let content_type = form.media.content_type();
     let bytes_max = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
     let run_on = if form.is_for_people() { offload::run_on(bytes) } else { RunOn::Task };
-    let read = move || (read_ahead(&mut source, bytes_max), source);
-    let ((ahead, more), source) = offload::done(run_on, read).await?;
+    let read = move || {
+        let read = meter.piece(|| (read_ahead(&mut source, bytes_max), 0));
+        (read, source, meter)
+    };
+    let ((ahead, more), source, meter) = offload::done(run_on, read).await?;
     if !more {
-        return whole(content_type, ahead, source.seen(), takes_gzip).await;
+        return whole(content_type, ahead, source.seen(), takes_gzip, meter).await;
     }
     let pieces = |source: Box<dyn ListSource>, run_on, sent_by| ListAnswer {
         content_type,
         is_zipped: takes_gzip,
-        content: ListContent::Pieces { source, run_on, sent_by },
+        content: ListContent::Pieces { source: measured(source, meter), run_on, sent_by },
     };
     Ok(match (takes_gzip, form.is_for_people()) {
         (true, is_for_people) => {
@@ -91,16 +95,20 @@ pub async fn begin(
 /// A list in gzip that needs little compressing, because the cache has most of it so.
 ///
 /// - `run_on`: where those are compressed that it has not.
-async fn of_segments(mut list: ListBody, run_on: RunOn) -> Result<SourceAnswer, Failure> {
+async fn of_segments(
+    mut list: ListBody,
+    run_on: RunOn,
+    mut meter: ListMeter,
+) -> Result<SourceAnswer, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {
-        if !list.next_chunk(CHUNK_BYTES, &mut ahead) {
-            return whole(content_type, ahead, list.seen(), true).await;
+        if !meter.piece(|| (list.next_chunk(CHUNK_BYTES, &mut ahead), 0)) {
+            return whole(content_type, ahead, list.seen(), true, meter).await;
         }
     }
     let sent_by = if run_on == RunOn::Task { SentBy::Connection } else { SentBy::OwnTask };
-    let source = Box::new(Gzip::new(ahead, InBlocks(list)));
+    let source = measured(Gzip::new(ahead, InBlocks(list)), meter);
     Ok(ListAnswer { content_type, is_zipped: true, content: ListContent::Pieces { source, run_on, sent_by } })
 }
 
@@ -110,10 +118,18 @@ async fn whole(
     all: Vec<u8>,
     seen: SeenObjects,
     takes_gzip: bool,
+    mut meter: ListMeter,
 ) -> Result<SourceAnswer, Failure> {
     let is_zipped = answer::is_zipped(&all, takes_gzip);
     let run_on = if is_zipped { RunOn::Thread } else { RunOn::Task };
-    let make = move || Bytes::from(if is_zipped { Member::whole(&all) } else { all });
+    let make = move || {
+        let made = meter.piece(|| {
+            let all = Bytes::from(if is_zipped { Member::whole(&all) } else { all });
+            (all.clone(), all.len())
+        });
+        meter.finish();
+        made
+    };
     let bytes = offload::done(run_on, make).await?;
     Ok(ListAnswer { content_type, is_zipped, content: ListContent::Whole(bytes, seen) })
 }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use forebay_api::{Caches, Relief};
+use forebay_api::{Caches, Relief, Relieved};
 use forebay_apimachinery::{Reason, Status};
 use forebay_rt::{Clock, Duration, Instant};
 use forebay_transport::limits::CONNECTION_BYTES;
@@ -32,14 +32,14 @@ use crate::shared_lists::SharedLists;
 pub enum Level {
     #[default]
     Calm,
-    /// Protobuf messages, inflated blocks, blocks as events and what lists share are dropped, and the
-    /// allocator gives back what is free.
+    /// Protobuf messages, inflated blocks, blocks as events, what lists share and versions that webhooks made
+    /// and nobody reads are dropped, and the allocator gives back what is free.
     Caches,
     /// Half of the connections of strangers end. Recent snapshots are forgotten, and readers that hold an old
     /// one are reset, the oldest first. What is expensive goes one at a time.
     Readers,
-    /// Windows of events shrink. What is expensive is refused, and so are creates for as long as that does
-    /// not help.
+    /// Windows of events shrink, and versions that webhooks made go though they are read. What is expensive
+    /// is refused, and so are creates for as long as that does not help.
     Windows,
 }
 
@@ -86,6 +86,7 @@ struct State {
 pub struct Counts {
     pub readers_reset: AtomicU64,
     pub windows_shrunk: AtomicU64,
+    pub views_let_go: AtomicU64,
     pub creates_refused: AtomicU64,
 }
 
@@ -221,12 +222,13 @@ impl Memory {
             let reset = stalled_readers.let_go_of_oldest(READER_AGE_WHEN_SHORT);
             counts.readers_reset.fetch_add(reset as u64, Ordering::Relaxed);
         }
-        let shrunk = caches.relieve(Relief {
+        let Relieved { windows: shrunk, views } = caches.relieve(Relief {
             made: level >= Level::Caches,
             snapshots: level >= Level::Readers,
             windows_bytes_max: windows,
             windows: level >= Level::Windows,
         });
+        counts.views_let_go.fetch_add(views as u64, Ordering::Relaxed);
         if shrunk > 0 {
             counts.windows_shrunk.fetch_add(shrunk as u64, Ordering::Relaxed);
             tracing::warn!(

@@ -293,6 +293,12 @@ pub fn any_of(accept: Option<&str>, types: &[&str]) -> Result<(), Failure> {
     if taken { Ok(()) } else { Err(Failure::not_acceptable(types)) }
 }
 
+/// The refusal of who takes none of `types`, of a document that is no object of the API.
+pub fn takes_none_of(types: &[&str]) -> Failure {
+    let message = format!("only the following media types are accepted: {}", types.join(", "));
+    Status::new(Reason::NotAcceptable, message).into()
+}
+
 /// `*core.ConfigMap`, as messages name it.
 fn go_type(served: &Served, answered: Answered) -> String {
     let package = match (served.is_custom(), served.group()) {

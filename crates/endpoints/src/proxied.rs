@@ -5,7 +5,8 @@
 //!
 //! Source: kube-aggregator v0.36.3 `apiserver/handler_proxy.go`.
 
-use forebay_apimachinery::{Status, Verb};
+use forebay_apimachinery::options::Query;
+use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
@@ -14,15 +15,17 @@ use forebay_proxy::{
 };
 use forebay_transport::websocket;
 use http::response::Parts;
-use http::{HeaderValue, Response, Uri, header};
+use http::{HeaderValue, Response, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::connect_options;
 use crate::flow_control;
 use crate::handler::{Handler, Head};
 use crate::request_info::RequestInfo;
 use crate::response::{Content, ResponseBody};
 use crate::status::{self, Failure};
+use crate::warnings;
 
 /// The way to who answers a request, if that is somebody else. Of paths that are about no resource it is the
 /// document of a version, and what OpenAPI says of it.
@@ -46,7 +49,7 @@ pub fn route(handler: &Handler, info: &RequestInfo) -> Option<std::sync::Arc<Pro
 pub async fn answer(
     handler: &Handler,
     head: &Head,
-    (route, target): (&ProxyRoute, &Uri),
+    route: &ProxyRoute,
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     // What was authorized is what the segments say, whatever the other server makes of these.
@@ -67,7 +70,7 @@ pub async fn answer(
     };
     let mut headers = head.headers.clone();
     headers.insert(AUDIT_ID, head.audit_id.clone());
-    let forwarded = Forwarded { method: head.method.clone(), target: target.clone(), headers };
+    let forwarded = Forwarded { method: head.method.clone(), target: head.uri.clone(), headers };
     let lasts = match is_long {
         true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
         false => Lasts::Until(handler.clock.now() + handler.request_timeout),
@@ -89,49 +92,87 @@ pub async fn answer(
 /// Answers a request for what runs behind an object: whoever knows it does, or it is said that nobody does.
 ///
 /// # Errors
-/// As [`connect`]; 405.
+/// 403: whoever acts within a container creates something, and policies and webhooks may have something
+/// against it. 429; 405; what is said by who knows.
 pub async fn connected(
     handler: &Handler,
     head: &Head,
     target: &Target,
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
-    if let Some(behind) = &handler.aggregation.behind
-        && let Some(answer) = connect(handler, head, (&**behind, target), body).await?
-    {
-        return Ok(answer);
-    }
-    match handler.api.connect(target).wait().await? {}
-}
-
-/// Sends a request for what runs behind an object on to who knows it, and its answer back.
-///
-/// # Errors
-/// 403: whoever acts within a container creates something. 429; what is said by who knows.
-async fn connect(
-    handler: &Handler,
-    head: &Head,
-    (behind, target): (&dyn Connects, &Target),
-    body: Incoming,
-) -> Result<Option<HttpResponse>, Failure> {
     let subresource = target.subresource.as_deref().unwrap_or_default();
     // Whatever the method: WebSocket begins with a GET.
     if matches!(subresource, "exec" | "attach" | "portforward") {
         handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
     }
     handler.begin(head, || flow_control::proxied(true, REQUEST_BYTES, WATCH_BYTES)).await?;
+    let (query, told) = admitted(handler, head, target).await?;
+    let query = query.as_ref().unwrap_or(&head.query);
+    if let Some(behind) = &handler.aggregation.behind
+        && let Some(mut answer) = connect(handler, head, (&**behind, target, query), body).await?
+    {
+        warnings::headers(&told).into_iter().for_each(|value| {
+            answer.headers_mut().append(header::WARNING, value);
+        });
+        return Ok(answer);
+    }
+    match handler.api.connect(target).wait().await? {}
+}
+
+/// Asks whoever judges writes: another query, if they say something else of it, and warnings.
+async fn admitted(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+) -> Result<(Option<Query>, Vec<String>), Failure> {
+    let known = target.subresource.as_deref().and_then(|name| target.served.subresource(name));
+    let Some(known) = known else { return Ok((None, Vec::new())) };
+    let segments = head.info.rest.iter().flat_map(|segment| ["/", segment]);
+    let Some(options) = connect_options::of(&known.gvk, &head.query, &segments.collect::<String>())? else {
+        return Ok((None, Vec::new()));
+    };
+    if head.query.first("dryRun").is_some() {
+        return Err(Status::bad_request("dryRun is not supported").into());
+    }
+    let target = Target { lease: Lease::of_one_tree(), context: head.context(), ..target.clone() };
+    let admitted = handler.api.admit_connection(&target, options.clone()).wait().await?;
+    let query = (admitted.value != options).then(|| connect_options::query(&admitted.value));
+    Ok((query, admitted.warnings))
+}
+
+/// Sends a request for what runs behind an object on to who knows it, and its answer back.
+///
+/// # Errors
+/// What is said by who knows.
+async fn connect(
+    handler: &Handler,
+    head: &Head,
+    (behind, target, query): (&dyn Connects, &Target, &Query),
+    body: Incoming,
+) -> Result<Option<HttpResponse>, Failure> {
     let asked = ConnectRequest {
         namespace: target.namespace(),
         name: target.name(),
-        subresource,
+        subresource: target.subresource.as_deref().unwrap_or_default(),
+        resource: target.served.resource(),
         method: &head.method,
-        query: &head.query,
+        query,
         headers: &head.headers,
         is_websocket: websocket::is_asked(&head.headers),
+        path: &head.info.path,
+        rest: &head.info.rest,
+        raw_query: head.uri.query(),
+        host: host(head),
     };
     let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
     let answer = behind.connect(asked, RequestBody::Left(body)).await?;
     Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+}
+
+/// By which host the client knows this server: HTTP/2 has it in the URL.
+fn host(head: &Head) -> &str {
+    let named = head.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    named.or(head.uri.authority().map(|authority| authority.as_str())).unwrap_or_default()
 }
 
 fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts) -> HttpResponse {
@@ -142,7 +183,18 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
             let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
             response(parts, Content::Proxied(body))
         }
+        ProxiedAnswer::Moved(location) => moved(&location),
     }
+}
+
+/// The client is to ask at another path.
+fn moved(location: &str) -> HttpResponse {
+    let mut response = answer::response(status::MOVED, "", ResponseBody::whole(""));
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
 }
 
 fn response(mut parts: Parts, content: Content) -> HttpResponse {

@@ -16,12 +16,14 @@ use forebay_documents::metrics::Attempt;
 use forebay_proxy::ProxyRoute;
 use forebay_room::Held;
 use forebay_rt::Random;
+use forebay_spans::OpenSpan;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::audited::{Ended, RequestCame};
 use crate::authn;
 use crate::cost::{self};
 use crate::documents::{self};
@@ -35,6 +37,7 @@ use crate::request_info::{PathError, RequestInfo};
 use crate::resource;
 use crate::response::{self, ResponseBody};
 use crate::status::{self, Failure};
+use crate::traces;
 use crate::websocket;
 
 /// Who answers a request.
@@ -42,7 +45,7 @@ enum To {
     /// This server, if there is such a resource.
     Served(Option<Arc<Served>>),
     /// Another one, that is sent the request's target as it came.
-    Another(Arc<ProxyRoute>, Uri),
+    Another(Arc<ProxyRoute>),
 }
 
 impl Handler {
@@ -58,47 +61,60 @@ impl Handler {
         let head_bytes = cost::head(&parts);
         let is_head = parts.method == Method::HEAD;
         let audit_id = audit_id(&parts.headers, &self.random);
-        let (mut response, recorded) = match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
-            Err(error) => {
-                let labels = RequestLabels::new(&parts.method, &RequestInfo::default(), None, false);
-                let record = Record::begin(&self.metrics, &labels, started, false);
-                let answered = match error {
-                    PathError::Incomplete(_) => no_request_info(&parts.uri, &error),
-                    PathError::Escape => {
-                        let failure = Status::bad_request(error.to_string()).into();
-                        answer::failure(&failure, &parts.headers, &query)
-                    }
-                };
-                (answered, (None, None, None, record))
-            }
-            Ok(info) => {
-                let route = proxied::route(self, &info);
-                let served = if route.is_none() { self.served(&info) } else { None };
-                let labels = RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
-                let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
-                let deprecation = served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
-                let (asker, mut headers) = (Asker::Anonymous, parts.headers);
-                websocket::move_token(&mut headers);
-                let mut head = Head {
-                    method: parts.method,
-                    headers,
-                    query,
-                    info,
-                    asker,
-                    flow: OfRequest::default(),
-                    usage: None,
-                    channel: channel.clone(),
-                    going: connection.going().clone(),
-                    audit_id: audit_id.clone(),
-                    seat: Mutex::default(),
-                };
-                let is_here = body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
-                let answered =
-                    match self.admit(&mut head, (head_bytes, is_here), &labels, (known, connection)).await {
+        let at_us = self.audit.as_ref().map_or(0, |_| self.clock.unix_us());
+        let deadline = started + self.request_timeout;
+        let (mut response, recorded, ended) =
+            match RequestInfo::parse(&parts.method, parts.uri.path(), &query) {
+                Err(error) => {
+                    let labels = RequestLabels::new(&parts.method, &RequestInfo::default(), None, false);
+                    let record = Record::begin(&self.metrics, &labels, started, false);
+                    let answered = match error {
+                        PathError::Incomplete(_) => no_request_info(&parts.uri, &error),
+                        PathError::Escape => {
+                            let failure = Status::bad_request(error.to_string()).into();
+                            answer::failure(&failure, &parts.headers, &query)
+                        }
+                    };
+                    (answered, (None, None, None, None, record), None)
+                }
+                Ok(info) => {
+                    let route = proxied::route(self, &info);
+                    let served = if route.is_none() { self.served(&info) } else { None };
+                    let labels =
+                        RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
+                    let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
+                    let deprecation =
+                        served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
+                    let (asker, mut headers) = (Asker::Anonymous, parts.headers);
+                    websocket::move_token(&mut headers);
+                    let mut head = Head {
+                        method: parts.method,
+                        uri: parts.uri,
+                        headers,
+                        query,
+                        info,
+                        asker,
+                        flow: OfRequest::default(),
+                        usage: None,
+                        channel: channel.clone(),
+                        going: connection.going().clone(),
+                        audit_id: audit_id.clone(),
+                        trace: None,
+                        audited: None,
+                        seat: Mutex::default(),
+                    };
+                    let is_here =
+                        body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
+                    let came = RequestCame { connection, at_us, deadline };
+                    let admitted = self.admit(&mut head, (head_bytes, is_here), &labels, (known, came)).await;
+                    let is_admitted = admitted.is_ok();
+                    let span = traces::begin(self, &head, started, &head.uri);
+                    head.trace = span.as_ref().and_then(OpenSpan::trace);
+                    let answered = match admitted {
                         Err(failure) => Err(failure),
                         Ok(room) => {
                             let to = match route {
-                                Some(route) => To::Another(route, parts.uri),
+                                Some(route) => To::Another(route),
                                 None => To::Served(served),
                             };
                             let mut answered = self.within_time(&head, to, body).await;
@@ -108,22 +124,32 @@ impl Handler {
                             answered
                         }
                     };
-                let seat = head.seat().take();
-                let mut response = answered.unwrap_or_else(|failure| self.failed(failure, &head, connection));
-                if let Some(warning) = deprecation {
-                    resource::add_warnings(&mut response, &[warning]);
+                    let seat = head.seat().take();
+                    let mut response =
+                        answered.unwrap_or_else(|failure| self.failed(failure, &head, connection));
+                    let is_deprecated = deprecation.is_some();
+                    if let Some(warning) = deprecation {
+                        resource::add_warnings(&mut response, &[warning]);
+                    }
+                    let ticket = head.flow.finish(response.headers_mut());
+                    let (is_long, is_deprecated) =
+                        (head.info.is_long_running(), is_deprecated && is_admitted);
+                    let ended = head.audited.take();
+                    let ended = ended.map(|audited| Ended { audited, is_long, is_deprecated, deadline });
+                    (response, (seat, ticket, head.usage, span, record), ended)
                 }
-                let ticket = head.flow.finish(response.headers_mut());
-                (response, (seat, ticket, head.usage, record))
-            }
-        };
+            };
         response.headers_mut().insert(AUDIT_ID, audit_id);
         if is_head {
             *response.body_mut() = ResponseBody::whole("");
         }
+        if let Some(ended) = ended {
+            Box::pin(self.note_answer(ended, &mut response)).await;
+        }
         self.charge_whole(response.body_mut(), &channel);
-        let (seat, ticket, usage, mut record) = recorded;
+        let (seat, ticket, usage, span, mut record) = recorded;
         usage.iter().for_each(|usage| status::put_down(response.status(), usage));
+        record.tell(span);
         record.answered(response.status().as_u16());
         response.body_mut().hold(seat, record);
         response.body_mut().hold_turn(ticket);
@@ -155,22 +181,31 @@ impl Handler {
         head: &mut Head,
         (bytes, is_here): (usize, bool),
         labels: &RequestLabels,
-        (known, connection): (&OnConnection, &Connection),
+        (known, came): (&OnConnection, RequestCame<'_>),
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
-        head.asker = self.who_asks(&known.peer, head).await?;
+        let asker = match self.time_limit(head) {
+            Ok(_) => self.who_asks(&known.peer, head).await,
+            Err(failure) => Err(failure),
+        };
+        head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;
         if matches!(head.asker, Asker::Known(_)) {
-            connection.authenticated();
+            came.connection.authenticated();
         }
+        self.note_request(head, came).await?;
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             let (verb, about) = (&head.info.verb, head.info.about());
             let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
-            head.asker = self.impersonation.become_wanted(&wanted, asking).await?.asker;
+            let acts = self.impersonation.become_wanted(&wanted, asking).await?;
+            head.asker = acts.asker;
+            head.acts_as_another(acts.constraint.as_deref().unwrap_or_default());
         }
         let caller = head.asker.caller();
         head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
         head.usage = Some(Arc::new(self.put_down(head, labels, &known.read)));
-        self.access.check(&head.asker, &head.info.verb, head.info.about()).await?;
+        let decided = self.access.decide(&head.asker, &head.info.verb, head.info.about()).await;
+        head.decided(&decided);
+        decided?;
         // Whoever looks after the server may see how it leaves.
         if self.drain.is_draining() && head.info.is_resource {
             return Err(Failure::shutting_down());
@@ -211,6 +246,28 @@ impl Handler {
         asker
     }
 
+    /// How long the request may take; `None` for one that may take as long as its client likes.
+    ///
+    /// # Errors
+    /// 400: it asks for what is no time.
+    fn time_limit(&self, head: &Head) -> Result<Option<Duration>, Failure> {
+        if head.info.is_long_running() {
+            return Ok(None);
+        }
+        let Some(text) = head.query.first("timeout").filter(|text| !text.is_empty()) else {
+            return Ok(Some(self.request_timeout));
+        };
+        match asked_timeout(text) {
+            Ok(asked) if !asked.is_zero() => Ok(Some(asked.min(self.request_timeout))),
+            Ok(_) => Ok(Some(self.request_timeout)),
+            Err(why) => {
+                let why = why.as_go_says(text);
+                let message = format!("invalid timeout specified in the request URL - {why}");
+                Err(Status::bad_request(message).into())
+            }
+        }
+    }
+
     /// Whom a proxy in front of this server says that it is from; nobody on connections that are not such a
     /// proxy's.
     fn said_by_proxy(&self, peer: &Peer, headers: &mut HeaderMap) -> Result<Option<Asker>, Failure> {
@@ -226,9 +283,7 @@ impl Handler {
         let work = async {
             match (head.info.is_resource, to) {
                 // Boxed, because others have none of it.
-                (_, To::Another(route, target)) => {
-                    Box::pin(proxied::answer(self, head, (&*route, &target), body)).await
-                }
+                (_, To::Another(route)) => Box::pin(proxied::answer(self, head, &route, body)).await,
                 (false, _) => {
                     self.begin(head, flow_control::document).await?;
                     documents::answer(self, head).await
@@ -237,21 +292,7 @@ impl Handler {
                 (true, To::Served(Some(served))) => resource::answer(self, head, served, body).await,
             }
         };
-        if head.info.is_long_running() {
-            return work.await;
-        }
-        let limit = match head.query.first("timeout").filter(|text| !text.is_empty()) {
-            None => self.request_timeout,
-            Some(text) => match asked_timeout(text) {
-                Ok(asked) if !asked.is_zero() => asked.min(self.request_timeout),
-                Ok(_) => self.request_timeout,
-                Err(why) => {
-                    let why = why.as_go_says(text);
-                    let message = format!("invalid timeout specified in the request URL - {why}");
-                    return Err(Status::bad_request(message).into());
-                }
-            },
-        };
+        let Some(limit) = self.time_limit(head)? else { return work.await };
         tokio::select! {
             biased;
             answered = work => answered,
@@ -263,6 +304,7 @@ impl Handler {
     /// where there is room.
     fn failed(&self, mut failure: Failure, head: &Head, connection: &Connection) -> HttpResponse {
         let refusal = head.flow.explain(&mut failure);
+        head.fails(&failure);
         if let Some(neighbourhood) = &self.neighbourhood
             && (refusal.is_some() || failure.is_for_want_of_memory())
         {

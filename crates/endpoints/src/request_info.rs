@@ -5,8 +5,10 @@
 //!
 //! Source: apiserver v1.36.3 `endpoints/request/requestinfo.go`.
 
+use std::sync::Arc;
+
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::selector::FieldSelector;
+use forebay_apimachinery::selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector};
 use forebay_apimachinery::{About, ResourceAttributes, Verb};
 use http::Method;
 
@@ -36,6 +38,15 @@ pub struct RequestInfo {
     pub path_form: bool,
     /// A segment is empty, which no resource's path has.
     pub is_malformed: bool,
+    /// What it is confined to, as far as that can be read; none for most.
+    pub confined: Option<Arc<Confined>>,
+}
+
+/// What a LIST, a WATCH or a DELETE of a collection is confined to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Confined {
+    pub fields: Box<[FieldRequirement]>,
+    pub labels: Box<[LabelRequirement]>,
 }
 
 /// Why a path makes no sense.
@@ -82,6 +93,7 @@ impl RequestInfo {
         let rest = info.read_verb(method, rest).ok_or_else(|| PathError::Incomplete(path.clone()))?;
         info.read_parts(rest);
         info.complete_verb(query);
+        info.confine(query);
         info.path = path;
         Ok(info)
     }
@@ -145,6 +157,24 @@ impl RequestInfo {
         }
     }
 
+    /// Notes its selectors: those of the deprecated forms do not count. One that cannot be read counts as
+    /// none, and is told of where the request is answered.
+    fn confine(&mut self, query: &Query) {
+        if self.path_form || !matches!(self.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+            return;
+        }
+        let (fields, labels) = (query.first("fieldSelector"), query.first("labelSelector"));
+        if fields.is_none() && labels.is_none() {
+            return;
+        }
+        let fields = fields.and_then(|text| FieldSelector::parse(text).ok()).unwrap_or_default();
+        let labels = labels.and_then(|text| LabelSelector::parse(text).ok()).unwrap_or_default();
+        self.confined = Some(Arc::new(Confined {
+            fields: fields.requirements().into(),
+            labels: labels.requirements().into(),
+        }));
+    }
+
     /// What an authorizer is told that it is about.
     pub fn about(&self) -> About<'_> {
         if !self.is_resource {
@@ -157,6 +187,8 @@ impl RequestInfo {
             resource: &self.resource,
             subresource: &self.subresource,
             name: &self.name,
+            fields: self.confined.as_deref().map_or(&[][..], |confined| &*confined.fields),
+            labels: self.confined.as_deref().map_or(&[][..], |confined| &*confined.labels),
         })
     }
 
@@ -269,6 +301,29 @@ mod tests {
             ("GET", "//api/v1/pods", "list /v1 /pods/  malformed"),
         ] {
             assert_eq!(shown(method, target), want, "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn what_collections_are_confined_to_is_known_as_far_as_it_can_be_read() {
+        for (method, target, want) in [
+            ("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Da&labelSelector=b", "spec.nodeName=a; b"),
+            ("GET", "/api/v1/pods?watch=1&labelSelector=b%20in%20(c)", "; b"),
+            ("DELETE", "/api/v1/namespaces/n/pods?labelSelector=b", "; b"),
+            ("GET", "/api/v1/pods?fieldSelector=a&labelSelector=b", "; b"),
+            ("GET", "/api/v1/namespaces/n/pods/p?fieldSelector=a%3Db", "none"),
+            ("GET", "/api/v1/watch/pods?fieldSelector=a%3Db", "none"),
+            ("GET", "/api/v1/pods", "none"),
+        ] {
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            let info = RequestInfo::parse(&method, path, &Query::parse(query)).expect("a path");
+            let shown = info.confined.map_or("none".to_owned(), |confined| {
+                let fields: Vec<String> = confined.fields.iter().map(ToString::to_string).collect();
+                let labels: Vec<&str> = confined.labels.iter().map(LabelRequirement::key).collect();
+                format!("{}; {}", fields.join(","), labels.join(","))
+            });
+            assert_eq!(shown, want, "{target}");
         }
     }
 

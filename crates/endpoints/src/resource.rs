@@ -9,11 +9,12 @@ use bytes::Bytes;
 use forebay_api::{Answer, Body, Outcome, PatchKind, Read};
 use forebay_apimachinery::accept::{AsKind, ContentType, Media, unsupported_media_type};
 use forebay_apimachinery::options::{
-    CreateOptions, DeleteOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, Query, TableOptions,
-    UpdateOptions, manager_or_user_agent,
+    CreateOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, Query, TableOptions, UpdateOptions,
+    manager_or_user_agent,
 };
 use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::{RequestContext, Served, Target};
+use forebay_object::Object;
 use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
 use forebay_transport::websocket;
 use http::StatusCode;
@@ -24,7 +25,8 @@ use crate::answer::{self, HttpResponse};
 use crate::authz;
 use crate::body_in::{self, Forms, Leased};
 use crate::component_statuses;
-use crate::flow_control::{self, Cost, Ticket};
+use crate::delete_options::delete_options;
+use crate::flow_control::{self, Ticket};
 use crate::flows;
 use crate::framing::Framing;
 use crate::handler::{Handler, Head};
@@ -178,13 +180,31 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     handler.begin(head, || flow_control::object(cached())).await?;
     let found = handler.api.get(target, freshness(&options.resource_version)?).wait().await?;
     let object = match found {
-        Read::Other(json) => return answer::object(status::OK, json, form, head.takes_gzip()),
+        Read::Other(json) => {
+            head.answers(&json);
+            return answer::object(status::OK, json, form, head.takes_gzip());
+        }
         Read::Object(object) => object,
     };
     let lease = handler.admit_object(head, &object, form).await?;
     let mut json = Vec::with_capacity(object.body_len() + 128);
     Presenter::new(target.served.clone(), shown).single(&object, handler.timestamp(), &mut json);
-    answer::written(status::OK, json.into(), form, head.takes_gzip(), lease).await
+    let json = Bytes::from(json);
+    if head.wants_answer() {
+        head.answers(&as_json(&object, target, shown, handler, &json));
+    }
+    answer::written(status::OK, json, form, head.takes_gzip(), lease).await
+}
+
+/// The object as it is answered, whichever form it is in.
+fn as_json(object: &Object, target: &Target, shown: Shown, handler: &Handler, made: &Bytes) -> Bytes {
+    if shown.encoding == Encoding::Json {
+        return made.clone();
+    }
+    let mut json = Vec::with_capacity(object.body_len() + 128);
+    let shown = Shown { encoding: Encoding::Json, ..shown };
+    Presenter::new(target.served.clone(), shown).single(object, handler.timestamp(), &mut json);
+    json.into()
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
@@ -194,10 +214,14 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let planned = handler.api.list(target, &options, shown)?;
     let weight = planned.weight();
     let rendering = flow_control::rendering(form, head.takes_gzip());
-    let cost = flow_control::list(weight, rendering);
+    let (cost, meter) = handler.list_cost(&target.served, weight, rendering);
     handler.begin(head, || cost).await?;
     head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
     let lease = handler.admit_read(head, weight, rendering.making == Making::Stored).await?;
+    let planned = match head.wants_answer() {
+        true => Box::pin(handler.note_list(head, target, (&options, shown))).await?,
+        false => planned,
+    };
     let waits = || head.flow.ticket().iter().for_each(|ticket| ticket.waits());
     // Boxed, because other verbs have none of it.
     let begun = Box::pin(planned.run_among_equals(lease, cost.price.cpu, waits));
@@ -205,7 +229,7 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     let warnings = body.warnings();
     let readers = ((&handler.stalled_readers, &head.channel), &handler.shared_lists);
     let (mut response, made_for) =
-        list_answer::list(body, (form, head.takes_gzip()), readers, weight).await?;
+        list_answer::list(body, (form, head.takes_gzip()), readers, (weight, meter)).await?;
     if made_for == MadeFor::Another {
         head.came_to(flow_control::list_that_is_made(weight, rendering));
     }
@@ -387,6 +411,7 @@ async fn patch(
         leased.work = leased.work.max(OFFLOAD_BYTES);
     }
     let bytes = leased.bytes.clone();
+    head.sends(&bytes);
     let api = handler.api.clone();
     let work = |target: Target| async move { api.patch(&target, kind, &bytes, &options).wait().await };
     let answer = on_lease(handler, head, target, leased, work).await?;
@@ -405,6 +430,9 @@ async fn apply(
     let leased = leased_body(handler, head, target, ContentType::Yaml, body).await?;
     let config = body_in::configuration(&leased).await;
     let config = config.map_err(|failure| body_in::blamed(failure, &leased.lease, &handler.rooms))?;
+    if let Body::Json(json) | Body::Yaml { json, .. } = &config {
+        head.sends(json);
+    }
     let may_create = Some(handler.may_create(head));
     let api = handler.api.clone();
     let work = |target: Target| async move { api.apply(&target, &config, &options, may_create).wait().await };
@@ -462,47 +490,6 @@ async fn delete_collection(
     }
     let answered = deleted.answer;
     finish(handler, head, form, status::OK, &answered.warnings, status::shown_of(answered.outcome)).await
-}
-
-/// The options of a DELETE: its body's, or if there is none the query's. With the lease for what is made of
-/// the objects, and for what webhooks say of them.
-///
-/// - `cost`: what the DELETE costs with a body of so many bytes.
-async fn delete_options(
-    handler: &Handler,
-    head: &Head,
-    body: Incoming,
-    cost: impl FnOnce(usize) -> Cost,
-) -> Result<(DeleteOptions, Lease), Failure> {
-    let user = head.asker.name();
-    let received = handler.receive(head, body, cost).await?;
-    if received.bytes.is_empty() {
-        let Leased { lease, .. } = received.leased(&handler.rooms, user, None, 0).await?;
-        return Ok((DeleteOptions::from_query(&head.query)?, lease));
-    }
-    // Options are a kind of their own: they have a protobuf form whatever is deleted.
-    let content_type = body_in::object_type(&head.headers, Forms::TextAndProtobuf)?;
-    let leased = received.leased(&handler.rooms, user, Some(content_type), 0).await?;
-    let options = body_in::object(&leased, content_type, "DeleteOptions".into()).await;
-    let Leased { bytes, lease, .. } = leased;
-    let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
-    let (options, on) = (options.map_err(blamed)?, lease.clone());
-    let read = offload::done(offload::run_on(bytes.len()), move || read_delete_options(options, &on)).await?;
-    let options = read.map_err(|status| blamed(status.into()))?;
-    Ok((options, lease))
-}
-
-fn read_delete_options(body: Body, lease: &Lease) -> Result<DeleteOptions, Status> {
-    let value = match body {
-        Body::Value(value) => value,
-        Body::Json(json) | Body::Yaml { json, .. } => {
-            let parsed = forebay_apimachinery::json::parse(&json, lease).map_err(|error| {
-                Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-            })?;
-            parsed.value
-        }
-    };
-    DeleteOptions::from_body(&value)
 }
 
 /// A body within its limits, and a lease for what it becomes.
@@ -588,6 +575,7 @@ async fn finish(
     warnings: &[String],
     json: Bytes,
 ) -> Result<HttpResponse, Failure> {
+    head.answers(&json);
     let mut response = answer::of_write(code, json, form, head.takes_gzip(), &handler.rooms).await?;
     add_warnings(&mut response, warnings);
     Ok(response)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use forebay_audit::Trail;
 use forebay_proxy::ProxiedBody;
 use forebay_room::Held;
 use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled, Tunnel};
@@ -68,6 +69,8 @@ pub struct ResponseBody {
     // Its turn, which is over with it.
     ticket: Option<Arc<Ticket>>,
     usage: Option<Arc<Usage>>,
+    // It is noted that the request is over when this goes.
+    trail: Option<Arc<Trail>>,
 }
 
 pub enum Content {
@@ -100,6 +103,7 @@ impl ResponseBody {
             record: None,
             ticket: None,
             usage: None,
+            trail: None,
         }
     }
 
@@ -150,6 +154,11 @@ impl ResponseBody {
     pub fn hold_usage(&mut self, usage: Option<Arc<Usage>>) {
         usage.iter().for_each(|usage| usage.answered());
         self.usage = usage;
+    }
+
+    /// Keeps what is noted of the request until the body is gone.
+    pub fn hold_trail(&mut self, trail: Arc<Trail>) {
+        self.trail = Some(trail);
     }
 
     /// Its reader has taken a piece. What a list holds is given back at its end, for it holds as much until
@@ -226,6 +235,7 @@ impl ResponseBody {
         self.seat = None;
         self.ticket = None;
         self.usage = None;
+        self.trail = None;
         self.lease = None;
         self.head = None;
     }

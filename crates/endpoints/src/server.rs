@@ -7,25 +7,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use forebay_api::{Api, Caches};
-use forebay_auth::{Access, Authenticators, BootstrapTokens, Impersonation};
+use forebay_audit::Audit;
+use forebay_auth::{Access, Authenticators, FurtherAuthentication, Impersonation};
 use forebay_documents::health::{Check, Checks, Endpoints};
+use forebay_documents::metrics::process;
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
+use forebay_documents::zpages::Zpages;
+use forebay_encryption::EncryptionMetrics;
 use forebay_flow::Configuration;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
-use forebay_transport::{Connections, Drain, HttpServer, StalledReaders, listen};
+use forebay_spans::Tracer;
+use forebay_transport::{Arrivals, Connections, Drain, HttpServer, StalledReaders, listen};
 use forebay_usage::Usages;
 use forebay_webhooks::WebhookMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
-use crate::arrivals::Arrivals;
-use crate::authn::{BootstrapTokenUse, FurtherAuthentication};
 use crate::config::{self, ApiServerConfig};
 use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
-use crate::flow_control::FlowControl;
+use crate::flow_control::{FlowControl, Learned};
 use crate::handler::Handler;
 use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
@@ -63,8 +66,14 @@ pub struct Backing {
     pub neighbours: Option<Neighbours>,
     /// What is counted of calls of webhooks.
     pub webhooks: Arc<WebhookMetrics>,
+    /// What is counted of encryption at rest, if there is any.
+    pub encryption: Option<Arc<EncryptionMetrics>>,
     pub aggregation: Aggregation,
     pub authentication: FurtherAuthentication,
+    /// What is told of requests; none where nothing is.
+    pub tracer: Option<Arc<Tracer>>,
+    /// What notes requests, if anything does.
+    pub audit: Option<Arc<Audit>>,
 }
 
 impl Backing {
@@ -73,9 +82,9 @@ impl Backing {
     /// - `answers`: who answers the verbs, and holds the state that they answer from.
     pub fn new(answers: Arc<impl Api + Caches + 'static>, clock: Clock, random: Random) -> Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
-        let (neighbours, webhooks) = (None, Arc::default());
+        let (neighbours, webhooks, audit) = (None, Arc::default(), None);
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
-        let authentication = FurtherAuthentication::default();
+        let (authentication, encryption, tracer) = (FurtherAuthentication::default(), None, None);
         Backing {
             api,
             caches,
@@ -84,17 +93,22 @@ impl Backing {
             flow_control,
             neighbours,
             webhooks,
+            encryption,
             aggregation,
             authentication,
+            tracer,
+            audit,
         }
     }
-}
 
-impl Backing {
     /// What metrics tell of it.
-    pub(crate) fn counted(&self) -> CountedElsewhere {
-        let (webhooks, authentication) = (self.webhooks.clone(), self.authentication.metrics.clone());
-        CountedElsewhere { webhooks, authentication }
+    pub(crate) fn counted(&self, config: &ApiServerConfig) -> CountedElsewhere {
+        CountedElsewhere {
+            webhooks: self.webhooks.clone(),
+            authentication: self.authentication.metrics.clone(),
+            authorization: config.authorization.metrics.clone(),
+            encryption: self.encryption.clone(),
+        }
     }
 }
 
@@ -141,8 +155,8 @@ impl Bound {
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
-        let metrics =
-            Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), backing.counted()));
+        let counted = backing.counted(&config);
+        let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), counted));
         let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
         let checks = all_checks(checks, &caches, &drain);
         let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());
@@ -199,20 +213,30 @@ pub(crate) fn handler(
     backing: Backing,
     (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let Backing { api, clock, random, neighbours, aggregation, authentication, .. } = backing;
+    let Backing { api, clock, random, neighbours, aggregation, authentication, tracer, audit, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
     let usages = Usages::new(clock.clone(), random.next_u64());
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     let shared_lists = SharedLists::new(clock.clone(), memory.limit());
+    if let Some(audit) = &audit {
+        audit.hold_of(rooms.answers.clone());
+    }
     Handler {
-        authenticator: authenticators(known, &api, &clock, &authentication),
+        authenticator: Authenticators::new(
+            clock.clone(),
+            known.credentials.clone(),
+            accounts.clone(),
+            tokens::Stored(api.clone()),
+            &authentication,
+        ),
         impersonation: Impersonation::new(clock.clone(), authentication.metrics.clone(), authentication.ways),
         authentication_metrics: authentication.metrics,
         accounts,
         access: Arc::new(Access::new(&config.authorization, config.anonymous.clone())),
         inflight: inflight(config),
         flow_control: flow_control(config, &clock),
+        learned: Learned::default(),
         arrivals: Arrivals::new(clock.clone(), limits::ARRIVALS_MAX),
         rooms,
         memory,
@@ -221,7 +245,9 @@ pub(crate) fn handler(
             checks: Checks::new(checks),
             version: version::document(&config.version).into(),
             address,
+            zpages: zpages(config, &clock),
         },
+        tracer,
         request_timeout: config.request_timeout,
         api,
         clock,
@@ -232,30 +258,18 @@ pub(crate) fn handler(
         metrics,
         usages,
         drain,
+        audit,
         aggregation,
         neighbourhood,
     }
 }
 
-/// The chain: certificates, tokens that are known here, tokens that others vouch for.
-fn authenticators(
-    known: &Known,
-    api: &Arc<dyn Api>,
-    clock: &Clock,
-    further: &FurtherAuthentication,
-) -> Authenticators {
-    let grounds = || tokens::Stored(api.clone());
-    let (credentials, accounts) = (known.credentials.clone(), known.accounts.clone());
-    let mut chain = Authenticators::new(clock.clone(), credentials, accounts, grounds());
-    if further.bootstrap_tokens == BootstrapTokenUse::Believed {
-        let api_audiences = chain.api_audiences().to_vec();
-        let tokens = BootstrapTokens { grounds: grounds(), clock: clock.clone(), api_audiences };
-        chain = chain.then(Arc::new(tokens));
-    }
-    match &further.remote {
-        Some(remote) => chain.then(remote.clone()),
-        None => chain,
-    }
+/// What is told of this process.
+fn zpages(config: &ApiServerConfig, clock: &Clock) -> Zpages {
+    let version = config.version.kubernetes.trim_start_matches('v').to_owned();
+    let emulated = version.split('.').take(2).collect::<Vec<_>>().join(".");
+    let started = process::started().map_or(clock.unix_ms() as i64 / 1_000, |seconds| seconds as i64);
+    Zpages { flags: config.flags.clone(), version, emulated, started }
 }
 
 /// With flow control there are no limits beside its own.

@@ -63,6 +63,11 @@ pub fn is_termination(code: u16) -> bool {
     matches!(StatusCode::from_u16(code), Ok(StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT))
 }
 
+/// Whether the server could not answer, and not for what it was asked.
+pub fn is_own_fault(code: u16) -> bool {
+    StatusCode::from_u16(code).is_ok_and(|code| code.is_server_error())
+}
+
 /// Tells of an answer that sends its client away, or has it list.
 pub fn put_down(code: StatusCode, usage: &Usage) {
     match code {
@@ -234,8 +239,10 @@ impl Failure {
                     write_member("reason", out);
                     write_string(reason, out);
                 }
-                write_member("message", out);
-                write_string(&cause.message, out);
+                if !cause.message.is_empty() {
+                    write_member("message", out);
+                    write_string(&cause.message, out);
+                }
                 if !cause.field.is_empty() {
                     write_member("field", out);
                     write_string(&cause.field, out);
@@ -260,7 +267,11 @@ impl Failure {
 /// `pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "n"`.
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Failure {
-        let Refused::Forbidden(refused) = refused else { return Failure::unauthorized() };
+        let refused = match refused {
+            Refused::Forbidden(refused) => refused,
+            Refused::Unauthenticated => return Failure::unauthorized(),
+            Refused::Undecided(why) => return Status::internal(why).into(),
+        };
         let Forbidden { user, verb, about, why } = *refused;
         let user = go_quote(&user);
         let because = if why.is_empty() { String::new() } else { format!(": {why}") };

@@ -8,6 +8,9 @@
 //! Source: reference §6; apiserver v1.36.3 `storage/etcd3`.
 
 mod definition;
+mod encrypted;
+
+pub use encrypted::Encrypted;
 
 use std::cell::RefCell;
 

@@ -1,6 +1,7 @@
 //! Between the values that the server works with and the bytes that etcd keeps.
 
 use bytes::Bytes;
+use forebay_backend::BoxFuture;
 
 /// How values are kept. What a value means is known to whoever makes one of these: the engine only moves
 /// bytes.
@@ -17,6 +18,35 @@ pub trait Codec: Send + Sync + 'static {
     /// Why it cannot be read. It is then handed on as it is, so that whoever reads it says so, and misses
     /// nothing else.
     fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)>;
+
+    /// Whether [`Codec::lacks`] may find something at all.
+    fn may_lack(&self) -> bool {
+        false
+    }
+
+    /// What has to be found out before `stored`, found at `key`, can be read, and how: none, most of the
+    /// time. If it cannot be found out now, that is a failure of the read; if it never will be,
+    /// [`Codec::to_value`] says so.
+    fn lacks(&self, key: &str, stored: &Bytes) -> Option<BoxFuture<'static, Result<(), String>>> {
+        let _ = (key, stored);
+        None
+    }
+
+    /// Why some of what is kept cannot be read for now, if that is so.
+    fn hindered(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether [`Codec::is_stale`] may find something at all.
+    fn may_be_stale(&self) -> bool {
+        false
+    }
+
+    /// Whether `stored`, found at `key`, is kept as it would not be now.
+    fn is_stale(&self, key: &str, stored: &Bytes) -> bool {
+        let _ = (key, stored);
+        false
+    }
 }
 
 /// Values are kept as they are.

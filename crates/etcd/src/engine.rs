@@ -201,6 +201,18 @@ impl Backend for Etcd {
         Box::pin(std::future::ready(Ok(Feed::following(Box::new(reader)))))
     }
 
+    fn may_be_stale(&self) -> bool {
+        self.0.values.may_be_stale()
+    }
+
+    fn is_stale<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<bool, ReadError>> {
+        Box::pin(self.0.is_stale(key))
+    }
+
+    fn hindered(&self) -> Option<String> {
+        self.0.values.hindered()
+    }
+
     fn size(&self) -> Size {
         *self.0.size.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,8 +7,7 @@
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{FeedError, ReadError, TxnError};
-
-use crate::proto::Malformed;
+use forebay_grpc::proto::Malformed;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

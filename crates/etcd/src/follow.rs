@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use forebay_apimachinery::Revision;
 use forebay_backend::{Change, FeedError};
+use forebay_grpc::Sender;
 use forebay_rt::{Duration, Instant};
 
 use crate::cluster::Generation;
 use crate::error::RequestError;
 use crate::feed::{Left, Writer};
 use crate::group::Grouper;
-use crate::grpc::{Receiver, Sender};
+use crate::grpc::Receiver;
 use crate::limits;
 use crate::messages::{self, WatchResponse, path};
 use crate::pool::{Connection, Use};
@@ -266,6 +267,7 @@ impl Follower {
         if first <= self.reached || last < first {
             return Err(End::Over(self.went_back(first)));
         }
+        self.prepare(&events).await?;
         let shared = &self.shared;
         let change = |event: messages::Event| {
             let key = shared.key(&event.key)?;
@@ -279,6 +281,29 @@ impl Follower {
         }
         self.reached = last;
         Ok(())
+    }
+}
+
+impl Follower {
+    /// Waits until what `events` put can be read, or will never be: meanwhile etcd is held back, and whoever
+    /// reads this prefix is told nothing that is newer.
+    async fn prepare(&self, events: &[messages::Event]) -> Result<(), End> {
+        let values = self.shared.values();
+        let mut pause = limits::REOPEN_PAUSE.0;
+        loop {
+            let put = events.iter().filter_map(|event| Some((&event.key[..], event.value.as_ref()?)));
+            match values.lacking(put).known().await {
+                Ok(()) => return Ok(()),
+                Err(why) => {
+                    tracing::warn!(prefix = &*self.prefix, why, "what was written cannot be read yet")
+                }
+            }
+            tokio::select! {
+                () = self.shared.clock.sleep(pause) => {}
+                () = self.feed.left() => return Err(End::Left),
+            }
+            pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
+        }
     }
 }
 

@@ -21,7 +21,6 @@ pub mod limits;
 mod messages;
 mod oldest;
 mod pool;
-mod proto;
 mod range;
 mod shared;
 mod stretch;

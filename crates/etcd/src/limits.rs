@@ -121,9 +121,6 @@ pub const CONNECT_HOLD: Duration = Duration::from_millis(200);
 pub const PING_PERIOD: Duration = Duration::from_secs(10);
 pub const PING_WAIT: Duration = Duration::from_secs(5);
 
-/// Requests that wait to be sent on a watch's stream: a creation and one for progress.
-pub const STREAM_SENDS_MAX: usize = 4;
-
 /// Ranges at most to find out where history begins: as many as revisions that 10,000 writes a second make in
 /// three years take.
 pub const BISECTION_MAX: usize = 40;

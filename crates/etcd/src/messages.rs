@@ -5,8 +5,7 @@
 //! Source: etcd v3.7.3 `api/etcdserverpb/rpc.proto`, `api/mvccpb/kv.proto`: field numbers, which are the same since 3.4.
 
 use bytes::Bytes;
-
-use crate::proto::{Fields, Malformed, Message};
+use forebay_grpc::proto::{Fields, Malformed, Message};
 
 /// The methods that are called.
 pub mod path {
@@ -198,7 +197,7 @@ pub fn watch_progress() -> Vec<u8> {
 pub fn read_range(message: Bytes) -> Result<RangeResponse, Malformed> {
     let mut response = RangeResponse::default();
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => response.header = header(content.bytes())?,
             2 => response.kvs.push(key_value(content.bytes())?),
@@ -213,7 +212,7 @@ pub fn read_range(message: Bytes) -> Result<RangeResponse, Malformed> {
 /// One message of a RangeStream: keys; in the last one also the header, and how many keys all of them had.
 pub fn read_range_stream(message: Bytes) -> Result<RangeResponse, Malformed> {
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         if field == 1 {
             return read_range(content.bytes());
         }
@@ -224,13 +223,13 @@ pub fn read_range_stream(message: Bytes) -> Result<RangeResponse, Malformed> {
 pub fn read_txn(message: Bytes) -> Result<TxnResponse, Malformed> {
     let mut response = TxnResponse::default();
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => response.header = header(content.bytes())?,
             2 => response.succeeded = content.is_true(),
             3 => {
                 let mut fields = Fields::of(content.bytes());
-                while let Some((field, content)) = fields.next()? {
+                while let Some((field, content)) = fields.next_field()? {
                     if field == 1 {
                         response.found = read_range(content.bytes())?.kvs.pop();
                     }
@@ -246,7 +245,7 @@ pub fn read_txn(message: Bytes) -> Result<TxnResponse, Malformed> {
 pub fn read_lease_grant(message: Bytes) -> Result<(u64, u64), Malformed> {
     let (mut id, mut seconds) = (0, 0);
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             2 => id = content.number(),
             3 => seconds = content.number(),
@@ -260,7 +259,7 @@ pub fn read_lease_grant(message: Bytes) -> Result<(u64, u64), Malformed> {
 pub fn read_lease_time_to_live(message: Bytes) -> Result<Option<u64>, Malformed> {
     let mut seconds = 0;
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         if field == 3 {
             seconds = content.number();
         }
@@ -271,7 +270,7 @@ pub fn read_lease_time_to_live(message: Bytes) -> Result<Option<u64>, Malformed>
 pub fn read_watch(message: Bytes) -> Result<WatchResponse, Malformed> {
     let mut response = WatchResponse::default();
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => response.header = header(content.bytes())?,
             3 => response.created = content.is_true(),
@@ -289,7 +288,7 @@ pub fn read_watch(message: Bytes) -> Result<WatchResponse, Malformed> {
 pub fn read_status(message: Bytes) -> Result<StatusResponse, Malformed> {
     let mut response = StatusResponse::default();
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => response.header = header(content.bytes())?,
             2 => response.version = content.text(),
@@ -306,7 +305,7 @@ pub fn read_status(message: Bytes) -> Result<StatusResponse, Malformed> {
 /// The header alone, of any answer: it is field 1 of all of them.
 pub fn read_header(message: Bytes) -> Result<Header, Malformed> {
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         if field == 1 {
             return header(content.bytes());
         }
@@ -317,7 +316,7 @@ pub fn read_header(message: Bytes) -> Result<Header, Malformed> {
 fn header(message: Bytes) -> Result<Header, Malformed> {
     let mut read = Header::default();
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => read.cluster = content.number(),
             3 => read.revision = content.number(),
@@ -330,7 +329,7 @@ fn header(message: Bytes) -> Result<Header, Malformed> {
 fn key_value(message: Bytes) -> Result<KeyValue, Malformed> {
     let mut read = KeyValue::default();
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => read.key = content.bytes(),
             3 => read.mod_revision = content.number(),
@@ -346,7 +345,7 @@ fn key_value(message: Bytes) -> Result<KeyValue, Malformed> {
 fn event(message: Bytes) -> Result<Event, Malformed> {
     let (mut deleted, mut read) = (false, KeyValue::default());
     let mut fields = Fields::of(message);
-    while let Some((field, content)) = fields.next()? {
+    while let Some((field, content)) = fields.next_field()? {
         match field {
             1 => deleted = content.is_true(),
             2 => read = key_value(content.bytes())?,

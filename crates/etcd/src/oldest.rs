@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
     use crate::pool::Use;
-    use crate::proto::Message;
     use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
+    use forebay_grpc::proto::Message;
 
     #[test]
     fn what_may_not_be_read_says_as_little_as_what_is_not_there() {

@@ -10,6 +10,7 @@ use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use forebay_grpc::chain;
 use forebay_rt::{Clock, Instant, Tasks};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -21,7 +22,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::cluster::Cluster;
 use crate::error::RequestError;
-use crate::grpc::{Channel, chain};
+use crate::grpc::Channel;
 use crate::limits;
 use crate::messages::{self, StatusResponse, path};
 use crate::tls::Tls;
@@ -350,7 +351,7 @@ async fn dial(endpoint: &Endpoint) -> std::io::Result<TcpStream> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::Message;
+    use forebay_grpc::proto::Message;
 
     #[test]
     fn a_learner_is_not_used_and_who_has_no_leader_says_so() {

@@ -168,6 +168,8 @@ impl Shared {
         response: RangeResponse,
     ) -> Result<RangePage, ReadError> {
         let (revision, RangeResponse { kvs, more, .. }) = (response.revision(at), response);
+        let lacking = self.values().lacking(kvs.iter().map(|kv| (&kv.key[..], &kv.value)));
+        lacking.known().await.map_err(|cause| ReadError::Unanswered { cause })?;
         let parts = kvs.chunks(PART_KEYS).map(|part| {
             let (part, shared) = (part.to_vec(), self.values());
             forebay_rt::blocking(move || part.into_iter().filter_map(|kv| shared.versioned(kv)).collect())

@@ -265,6 +265,8 @@ impl Shared {
             }
             let response = messages::read_txn(answer?)?;
             if !response.succeeded {
+                let lacking = self.values.lacking(response.found.iter().map(|kv| (&kv.key[..], &kv.value)));
+                lacking.known().await.map_err(|text| RequestError::Other { code: 0, text })?;
                 let found = response.found.and_then(|kv| self.values.versioned(kv));
                 return Ok(TxnResponse::Conflict(found.map(|(_, found)| found)));
             }
@@ -283,7 +285,18 @@ impl Shared {
         let _seat = self.seat(&self.reads).await.ok_or_else(busy)?;
         let request = RangeRequest { key: key.as_str().as_bytes(), limit: 1, ..RangeRequest::default() };
         let answer = self.read_key(&request).await.map_err(|fault| fault.into_read(None, Revision::FIRST))?;
+        let lacking = self.values.lacking(answer.iter().map(|kv| (&kv.key[..], &kv.value)));
+        lacking.known().await.map_err(|cause| ReadError::Unanswered { cause })?;
         Ok(answer.and_then(|kv| self.values.versioned(kv)).map(|(_, found)| found))
+    }
+
+    /// Whether what is kept at `key` would be kept otherwise now.
+    pub(crate) async fn is_stale(&self, key: &Key) -> Result<bool, ReadError> {
+        let request = RangeRequest { key: key.as_str().as_bytes(), limit: 1, ..RangeRequest::default() };
+        let answer = self.read_key(&request).await.map_err(|fault| fault.into_read(None, Revision::FIRST))?;
+        let lacking = self.values.lacking(answer.iter().map(|kv| (&kv.key[..], &kv.value)));
+        lacking.known().await.map_err(|cause| ReadError::Unanswered { cause })?;
+        Ok(answer.is_some_and(|kv| self.values.is_stale(key, &kv.value)))
     }
 
     /// One key, at quorum.
@@ -321,8 +334,8 @@ pub(crate) fn probe_key(prefix: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::Message;
     use crate::{Etcd, StorageConfig, TlsFiles, Verbatim};
+    use forebay_grpc::proto::Message;
 
     #[test]
     fn what_is_probed_is_below_the_prefix() {

@@ -7,12 +7,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use forebay_grpc::chain;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
-
-use crate::grpc::chain;
 
 /// Reads the files again, or says why that cannot be done. May block.
 pub type Reread = Arc<dyn Fn() -> Result<TlsFiles, String> + Send + Sync>;

@@ -198,6 +198,15 @@ impl Etcd {
         }
     }
 
+    /// Waits until what is kept can be read, or will never be.
+    ///
+    /// # Errors
+    /// What cannot be found out now.
+    pub async fn prepare(&self, kept: &[Kept]) -> Result<(), String> {
+        let values = self.shared().values();
+        values.lacking(kept.iter().map(|kept| (&kept.key[..], &kept.value))).known().await
+    }
+
     /// The value that stands for `stored` at `key`, or why it cannot be read.
     ///
     /// # Errors

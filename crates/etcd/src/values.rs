@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::Versioned;
+use forebay_backend::{BoxFuture, Versioned};
 
 use crate::codec::Codec;
 use crate::messages::KeyValue;
@@ -15,6 +15,22 @@ use crate::messages::KeyValue;
 pub(crate) struct Values {
     codec: Arc<dyn Codec>,
     unreadable: Arc<AtomicU64>,
+}
+
+/// What has to be found out, one after the other. Most of the time nothing.
+pub(crate) struct Lacking(Vec<BoxFuture<'static, Result<(), String>>>);
+
+impl Lacking {
+    /// Waits until that is known, or will never be.
+    ///
+    /// # Errors
+    /// What cannot be found out now.
+    pub(crate) async fn known(self) -> Result<(), String> {
+        for lacking in self.0 {
+            lacking.await?;
+        }
+        Ok(())
+    }
 }
 
 impl Values {
@@ -38,6 +54,27 @@ impl Values {
     /// The value at `key`, or why it cannot be decoded.
     pub(crate) fn read(&self, key: &Key, stored: Bytes) -> Result<Bytes, String> {
         self.codec.to_value(key.as_str(), stored).map_err(|(_, cause)| cause)
+    }
+
+    /// What has to be found out before all of `stored` can be read.
+    pub(crate) fn lacking<'a>(&self, stored: impl Iterator<Item = (&'a [u8], &'a Bytes)>) -> Lacking {
+        if !self.codec.may_lack() {
+            return Lacking(Vec::new());
+        }
+        let lacks = |(key, stored): (&[u8], &Bytes)| self.codec.lacks(std::str::from_utf8(key).ok()?, stored);
+        Lacking(stored.filter_map(lacks).collect())
+    }
+
+    pub(crate) fn hindered(&self) -> Option<String> {
+        self.codec.hindered()
+    }
+
+    pub(crate) fn may_be_stale(&self) -> bool {
+        self.codec.may_be_stale()
+    }
+
+    pub(crate) fn is_stale(&self, key: &Key, stored: &Bytes) -> bool {
+        self.codec.is_stale(key.as_str(), stored)
     }
 
     /// Keys of ours are text; what is not is none of ours.

@@ -20,6 +20,8 @@ const ANCIENT: &str = "ancient-changes";
 struct Oldest {
     /// The first that was met, which stays apart while it is alone.
     first: String,
+    /// Who they are together.
+    common: String,
     /// What is common; joined in the end, so that many cost what they own.
     sets: Vec<Set>,
     time: Option<String>,
@@ -28,41 +30,48 @@ struct Oldest {
 /// Makes the oldest one by version, as many as are too many. Cost: n log n in what they own.
 pub fn cap_update_managers(managed: &mut Managed) {
     let updaters = managed.owners.iter().filter(|(_, owned)| !owned.applied);
-    let mut updaters: Vec<(String, String)> =
-        updaters.map(|(identifier, owned)| (identifier.clone(), owned.version.clone())).collect();
-    let mut left = updaters.len();
-    updaters.sort_by(|(a, _), (b, _)| managed.time_of(a).cmp(managed.time_of(b)).then(a.cmp(b)));
+    let mut left = updaters.clone().count();
+    if left <= UPDATE_MANAGERS_MAX {
+        return;
+    }
+    // When each wrote is looked up once, not for each comparison.
+    let mut updaters: Vec<_> = updaters
+        .map(|(identifier, owned)| (managed.time_of(identifier), identifier, &owned.version))
+        .collect();
+    updaters.sort_unstable();
+    let updaters: Vec<(String, String)> =
+        updaters.into_iter().map(|(_, identifier, version)| (identifier.clone(), version.clone())).collect();
     let mut by_version: BTreeMap<String, Oldest> = BTreeMap::new();
     for (identifier, version) in updaters {
         if left <= UPDATE_MANAGERS_MAX {
             break;
         }
-        let common = common(&version);
         let Some(oldest) = by_version.get_mut(&version) else {
-            by_version.insert(version, Oldest { first: identifier, sets: Vec::new(), time: None });
+            let oldest = Oldest { first: identifier, common: common(&version), sets: Vec::new(), time: None };
+            by_version.insert(version, oldest);
             continue;
         };
         left -= 1;
-        if identifier == common {
-            managed.owners.remove(&common);
+        if identifier == oldest.common {
+            managed.owners.remove(&oldest.common);
             oldest.sets.clear();
             continue;
         }
         if oldest.sets.is_empty() {
-            let begun = managed.owners.remove(&common).or_else(|| managed.owners.remove(&oldest.first));
+            let begun =
+                managed.owners.remove(&oldest.common).or_else(|| managed.owners.remove(&oldest.first));
             oldest.sets.extend(begun.map(|owned| owned.fields));
         }
         oldest.sets.extend(managed.owners.remove(&identifier).map(|owned| owned.fields));
         oldest.time = managed.times.get(&identifier).cloned();
     }
     for (version, oldest) in by_version.into_iter().filter(|(_, oldest)| !oldest.sets.is_empty()) {
-        let common = common(&version);
         match oldest.time {
-            Some(time) => managed.times.insert(common.clone(), time),
-            None => managed.times.remove(&common),
+            Some(time) => managed.times.insert(oldest.common.clone(), time),
+            None => managed.times.remove(&oldest.common),
         };
         let fields = Set::union_of(&oldest.sets.iter().collect::<Vec<_>>());
-        managed.owners.insert(common, Owned { fields, version, applied: false });
+        managed.owners.insert(oldest.common, Owned { fields, version, applied: false });
     }
 }
 

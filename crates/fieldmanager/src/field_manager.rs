@@ -26,6 +26,7 @@ use crate::conflict;
 use crate::entry::{Managed, Manager, entries_of};
 use crate::field_type::FieldType;
 use crate::last_applied::{self, KUBECTL};
+use crate::limits::STORED_TIMES;
 use crate::reset_fields::Filters;
 use crate::versions::{Conversion, Versions};
 
@@ -177,23 +178,30 @@ impl<'m, 's> FieldManager<'m, 's> {
     /// `live` once `name` has applied `config`, with its entries. It says all that Go would write, and is
     /// canonical no more.
     ///
-    /// - `live`: what is there; `None` for a new object.
+    /// - `live`: what is there; `None` for a new object. One that is given away is not copied, and its
+    ///   entries are let go of once they are read.
     /// - `config`: as it was sent.
+    /// - `bytes_max`: of an object in the store; what is longer for sure is refused before trees of who owns
+    ///   what are made, which take ten times as much.
     ///
     /// # Errors
     /// It is not what may be applied, fields are somebody else's, or there is no room.
     pub fn apply(
         &self,
-        live: Option<&Value>,
+        live: Option<Cow<'_, Value>>,
         config: &Value,
         name: &str,
         force: bool,
+        bytes_max: usize,
     ) -> Result<Value, Status> {
         self.check_config(config)?;
-        self.charge_entries([live])?;
-        let managed = live.map_or_else(|| Ok(Managed::default()), Managed::of_object);
+        self.charge_entries([live.as_deref()])?;
+        let managed = live.as_deref().map_or_else(|| Ok(Managed::default()), Managed::of_object);
         let managed = managed.map_err(|why| unknown(format!("failed to decode managed fields: {why}")))?;
-        let whole = self.whole(live)?;
+        let whole = match live {
+            Some(Cow::Owned(live)) => self.completed(without_entries(live)),
+            live => self.whole(live.as_deref())?,
+        };
         let (object, managed) = match self.applied(&whole, config, managed.clone(), name, force) {
             Err(Failure::Conflicts(conflicts)) if name == KUBECTL => {
                 self.take_over(&whole, config, managed, conflicts)?
@@ -204,6 +212,7 @@ impl<'m, 's> FieldManager<'m, 's> {
         if name == KUBECTL {
             last_applied::note(&mut object, config, self.updater.lease)?;
         }
+        fits(&object, &managed, bytes_max)?;
         let entries = self.entries(&managed)?;
         if let Some(members) = object.as_object_mut().filter(|_| !entries.is_empty())
             && let Some(metadata) = members.entry("metadata").or_insert_with(|| json!({})).as_object_mut()
@@ -377,12 +386,16 @@ impl<'m, 's> FieldManager<'m, 's> {
     /// An object with all that Go has of it, without its entries; what there is before a new one if there is
     /// none.
     fn whole(&self, object: Option<&Value>) -> Result<Value, Exhausted> {
-        let mut whole = match object {
+        Ok(self.completed(match object {
             Some(object) => copy_without(object, |_| false, self.updater.lease)?,
             None => json!({"apiVersion": self.api_version, "kind": self.kind}),
-        };
-        self.updater.converter.0.complete(&mut whole, self.ty);
-        Ok(whole)
+        }))
+    }
+
+    /// An object with all that Go has of it.
+    fn completed(&self, mut object: Value) -> Value {
+        self.updater.converter.0.complete(&mut object, self.ty);
+        object
     }
 
     /// What is written of who owns what; nothing if it could not be read again.
@@ -477,6 +490,50 @@ fn servers_own() -> &'static Set {
             of_metadata.into_iter().map(|name| vec![Element::field("metadata"), Element::field(name)]);
         Set::of_paths(tops.chain(below))
     })
+}
+
+/// Refuses what is longer than `bytes_max` as it is stored, for sure. What is owned of it by sets that are no
+/// half of that is the store's to judge.
+///
+/// Cost: where the sets are long, a walk over them and the object.
+fn fits(object: &Value, managed: &Managed, bytes_max: usize) -> Result<(), Status> {
+    if managed.encoded_bytes() <= bytes_max / (2 * STORED_TIMES) {
+        return Ok(());
+    }
+    let bytes = said_bytes(object).saturating_add(managed.fields_bytes());
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let why = format!("the object has {bytes} bytes with who owns its fields, the limit is {bytes_max}");
+    Err(Status::new(Reason::RequestEntityTooLarge, why))
+}
+
+/// Bytes of a value as JSON, from below: what is empty or zero may not be stored.
+fn said_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 0,
+        Value::Number(number) => usize::from(number.as_f64() != Some(0.0)),
+        Value::String(text) => {
+            if text.is_empty() {
+                0
+            } else {
+                text.len() + 2
+            }
+        }
+        Value::Array(items) => items.len() + items.iter().map(said_bytes).sum::<usize>(),
+        Value::Object(members) => {
+            let said = members.iter().map(|(name, value)| (name.len(), said_bytes(value)));
+            said.filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| name + 4 + bytes).sum()
+        }
+    }
+}
+
+/// An object but for its entries.
+fn without_entries(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object
 }
 
 /// A copy of an object but for its entries and for some members, charged before it is made.

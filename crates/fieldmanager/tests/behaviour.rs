@@ -1,6 +1,8 @@
 //! What clients do to a Deployment, and who owns what then. All of it is held against upstream's field
 //! manager, too, in `upstream`.
 
+use std::borrow::Cow;
+
 use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_fieldmanager::{ConvertError, Created, FieldManager, FieldType, Sent, Versions, reset_fields};
 use forebay_schema::builtin::codec;
@@ -71,7 +73,9 @@ impl Cluster {
     }
 
     fn apply(&mut self, name: &str, config: Value, force: bool) -> Result<&mut Cluster, Status> {
-        let applied = self.ask("", |manager, live| manager.apply(live, &config, name, force))?;
+        let applied = self.ask("", |manager, live| {
+            manager.apply(live.map(Cow::Borrowed), &config, name, force, usize::MAX)
+        })?;
         self.store(applied);
         Ok(self)
     }

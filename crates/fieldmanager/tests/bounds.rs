@@ -1,11 +1,12 @@
 //! What a client can make of who owns what cost: steps that grow as what it sent, and memory that its request
 //! is charged.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use forebay_apimachinery::json::{DEPTH_MAX, weight};
 use forebay_apimachinery::lease::{Ledger, TREE_BYTES_MAX};
-use forebay_apimachinery::{Lease, steps};
+use forebay_apimachinery::{Lease, Reason, steps};
 use forebay_fieldmanager::{ConvertError, FieldManager, FieldType, Sent, Versions};
 use forebay_fuzz::peak_of;
 use forebay_merge::Untyped;
@@ -75,7 +76,9 @@ fn an_update_and_an_apply_grow_as_what_is_known_of_managers() {
     grows_as_its_input("apply", |n| {
         let live = config_map(n, "Apply", "a");
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}, "data": {"mine": "x"}});
-        let applied = manager(&kind, &lease).apply(Some(&live), &config, "x", false).expect("no conflict");
+        let applied = manager(&kind, &lease)
+            .apply(Some(Cow::Borrowed(&live)), &config, "x", false, usize::MAX)
+            .expect("no conflict");
         assert_eq!(applied["metadata"]["managedFields"].as_array().map(Vec::len), Some(n + 1));
     });
 }
@@ -87,7 +90,9 @@ fn what_is_in_the_way_is_told_as_far_as_an_answer_goes() {
     let mut config = config_map(4_000, "Apply", "b");
     config["metadata"] = json!({"name": "n"});
     let lease = Lease::of_server();
-    let refusal = manager(&kind, &lease).apply(Some(&live), &config, "x", false).expect_err("conflicts");
+    let refusal = manager(&kind, &lease)
+        .apply(Some(Cow::Borrowed(&live)), &config, "x", false, usize::MAX)
+        .expect_err("conflicts");
     assert_eq!(refusal.causes.len(), 1_000);
     assert!(
         refusal.message.starts_with("Apply failed with 4000 conflicts: conflicts with \""),
@@ -120,6 +125,28 @@ fn what_is_held_is_charged_and_what_is_made_stays_charged() {
 }
 
 #[test]
+fn what_no_store_would_take_is_refused_before_its_owners_are_made_into_trees() {
+    let kind = config_maps();
+    let live = config_map(5_000, "Apply", "a");
+    let config = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}, "data": {"mine": "x"}
+    });
+    let apply = |lease: &Lease, bytes_max| {
+        let given = Some(Cow::Owned(live.clone()));
+        manager(&kind, lease).apply(given, &config, "x", false, bytes_max)
+    };
+    let lease = Lease::new(Endless, 0);
+    let taken = apply(&lease, usize::MAX).expect("no limit");
+    // Without spaces, as it is stored.
+    let stored = taken.to_string().len();
+    assert_eq!(apply(&Lease::of_server(), stored).expect("as long as it may be"), taken);
+    let less = Lease::new(Endless, 0);
+    let refusal = apply(&less, stored / 8).expect_err("longer than it may be");
+    assert_eq!(refusal.reason, Reason::RequestEntityTooLarge);
+    assert!(3 * less.used() < 2 * lease.used(), "{} of {} B are charged", less.used(), lease.used());
+}
+
+#[test]
 fn without_room_nothing_is_done() {
     let kind = config_maps();
     let (live, new) = (config_map(5_000, "Update", "a"), config_map(5_000, "Update", "b"));
@@ -128,7 +155,9 @@ fn without_room_nothing_is_done() {
     manager(&kind, &lease).update(Some(&live), &new, Sent::AsTheyAre, "x").expect_err("no room");
     let mut config = new;
     config["metadata"] = json!({"name": "n"});
-    manager(&kind, &lease).apply(Some(&live), &config, "x", true).expect_err("no room");
+    manager(&kind, &lease)
+        .apply(Some(Cow::Borrowed(&live)), &config, "x", true, usize::MAX)
+        .expect_err("no room");
     assert!(lease.exhausted().is_some());
 }
 

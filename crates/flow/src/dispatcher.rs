@@ -147,7 +147,7 @@ pub(crate) enum Phase {
 impl Dispatcher {
     /// A machine with the built-in objects, until it is told what a store has.
     pub fn new(setup: Setup, now: Moment) -> Dispatcher {
-        let limiter = Limiter::new(setup.bounds, now);
+        let limiter = Limiter::new(setup.bounds, setup.cores, now);
         let uses = || Timed::new(READ_WRITE_USE, now);
         let mut dispatcher = Dispatcher {
             schemas: Schemas::default(),

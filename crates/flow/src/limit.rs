@@ -5,12 +5,13 @@
 //!
 //! Latency of each class of cost is held against what it was without load. While the one is little more than
 //! the other there are not too many; when it grows, the limit falls in proportion (the gradient of adaptive
-//! concurrency). Some room on top lets it find more. Without load is: in a window in which less than half of
-//! the limit was used, or in one of every [`PROBE_EVERY`] for which the limit is halved.
+//! concurrency). Some room on top lets it find more. Without load is: in a window in which no more was under
+//! way at once than there are cores, or in one of every [`PROBE_EVERY`] for which the limit is halved, if
+//! that left latency as it was. For writes it is already where half of the limit is not used.
 
 use std::time::Duration;
 
-use crate::limits::{BYTES_MIN, PROBE_EVERY, WINDOW, WINDOW_SAMPLES_MIN};
+use crate::limits::{BYTES_MIN, PROBE_EVERY, SEATS_A_CORE, WINDOW, WINDOW_SAMPLES_MIN};
 use crate::price::{Moment, nanos};
 
 /// How much more latency than without load is no sign of too much.
@@ -20,6 +21,8 @@ const STEP: f64 = 0.4;
 /// Classes of cost: reading and writing, each by powers of two of microseconds.
 const CLASSES: usize = 2 * POWERS;
 const POWERS: usize = 24;
+/// What is left of latency when half as many are under way, if it is not they who make it.
+const KEPT: f64 = 0.8;
 /// Samples of a class in a window that say anything.
 const CLASS_SAMPLES_MIN: u64 = 4;
 
@@ -45,6 +48,8 @@ struct Class {
     nanos: u64,
     /// Mean without load, in nanoseconds; 0 before it is known.
     unloaded: f64,
+    /// Mean in the window before.
+    last: f64,
 }
 
 impl Class {
@@ -57,6 +62,7 @@ impl Class {
 #[derive(Debug)]
 pub struct Limiter {
     bounds: LimitBounds,
+    cores: u64,
     seats: f64,
     bytes: u64,
     classes: [Class; CLASSES],
@@ -64,25 +70,28 @@ pub struct Limiter {
     samples: u64,
     /// Most requests that were under way at once in this window.
     busiest: u64,
+    /// The same in the window before.
+    last_busiest: u64,
     windows: u64,
     stretch: f64,
 }
 
 impl Limiter {
-    pub fn new(bounds: LimitBounds, now: Moment) -> Limiter {
+    pub fn new(bounds: LimitBounds, cores: u64, now: Moment) -> Limiter {
         let LimitBounds { seats_min, seats_max, bytes_max } = bounds;
         assert!(1 <= seats_min && seats_min <= seats_max, "bounds of a limit are in order");
-        // Between the bounds, as the one differs from the other by orders of magnitude.
-        let seats = (seats_min as f64 * seats_max as f64).sqrt();
+        let seats = cores.saturating_mul(SEATS_A_CORE).clamp(seats_min, seats_max) as f64;
         let classes = [Class::default(); CLASSES];
         Limiter {
             bounds,
+            cores,
             seats,
             bytes: bytes_max,
             classes,
             began: now,
             samples: 0,
             busiest: 0,
+            last_busiest: 0,
             windows: 0,
             stretch: 1.0,
         }
@@ -133,18 +142,18 @@ impl Limiter {
             return false;
         }
         let probe = self.is_probe();
-        // Half of it is what a probe leaves: what was used of that says nothing.
-        let unloaded = probe || (self.busiest as f64) < self.seats / 2.0;
-        let stretch = self.gathered(unloaded);
+        let is_calm = self.busiest <= self.cores;
+        let stretch = self.gathered(probe, is_calm);
         if let Some(stretch) = stretch.filter(|_| !probe) {
             self.stretch = stretch;
-            self.move_by(stretch, unloaded);
+            self.move_by(stretch);
         }
         for class in &mut self.classes {
             (class.samples, class.nanos) = (0, 0);
         }
+        self.last_busiest = self.busiest;
         (self.began, self.samples, self.busiest) = (now, 0, 0);
-        self.windows = if unloaded && !probe { 0 } else { self.windows + 1 };
+        self.windows = if is_calm && !probe { 0 } else { self.windows + 1 };
         true
     }
 
@@ -153,26 +162,37 @@ impl Limiter {
     }
 
     /// Latency against what it is without load, of all classes together; learns what it is without.
-    fn gathered(&mut self, unloaded: bool) -> Option<f64> {
+    fn gathered(&mut self, probe: bool, is_calm: bool) -> Option<f64> {
         let (mut took, mut expected) = (0.0, 0.0);
-        for class in &mut self.classes {
+        // Where fewer than half of the limit were under way, as many are when it is halved.
+        let fewer = probe && 4 * self.busiest <= 3 * self.last_busiest;
+        let has_half = self.has_half();
+        for (number, class) in self.classes.iter_mut().enumerate() {
             let Some(mean) = class.mean() else { continue };
+            // Writes share a sync of the disk: many at once take longer, and are no fewer for that.
+            let is_calm = is_calm || number >= POWERS && has_half;
             if class.unloaded == 0.0 || mean < class.unloaded {
                 class.unloaded = mean;
-            } else if unloaded {
+            } else if is_calm || fewer && mean >= KEPT * class.last {
                 class.unloaded += (mean - class.unloaded) / 4.0;
             }
+            class.last = mean;
             took += mean * class.samples as f64;
             expected += class.unloaded * class.samples as f64;
         }
         (expected > 0.0).then(|| took / expected)
     }
 
-    fn move_by(&mut self, stretch: f64, unloaded: bool) {
+    /// Whether half of the limit was not used.
+    fn has_half(&self) -> bool {
+        (self.busiest as f64) < self.seats / 2.0
+    }
+
+    fn move_by(&mut self, stretch: f64) {
         let gradient = (TOLERANCE / stretch).clamp(0.5, 1.0);
         let wanted = self.seats * gradient + self.seats.sqrt();
         // What is not used says nothing about more of it.
-        if wanted > self.seats && unloaded {
+        if wanted > self.seats && self.has_half() {
             return;
         }
         let moved = self.seats + STEP * (wanted - self.seats);
@@ -203,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_limit_finds_what_a_server_can_and_follows_it() {
-        let mut limiter = Limiter::new(BOUNDS, Duration::ZERO);
+        let mut limiter = Limiter::new(BOUNDS, 2, Duration::ZERO);
         for (phase, most) in [20, 400, 60].into_iter().enumerate() {
             (0..400).for_each(|at| window(&mut limiter, phase as u64 * 400 + at, most));
             let found = limiter.seats();
@@ -213,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_not_used_does_not_raise_it() {
-        let mut limiter = Limiter::new(BOUNDS, Duration::ZERO);
+        let mut limiter = Limiter::new(BOUNDS, 2, Duration::ZERO);
         let before = limiter.seats();
         for at in 1..100 {
             limiter.under_way(3);
@@ -224,8 +244,29 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_for_a_core_is_not_taken_for_latency_without_load() {
+        let mut limiter = Limiter::new(BOUNDS, 2, Duration::ZERO);
+        let window = |limiter: &mut Limiter, at: u32, under_way: u64| {
+            limiter.under_way(under_way);
+            let took = CPU * under_way.max(2) as u32 / 2;
+            (0..100).for_each(|_| limiter.answered(Access::Read, CPU, took));
+            assert!(limiter.tick(WINDOW * at));
+        };
+        window(&mut limiter, 1, 2);
+        // A few clients keep both cores busy for a minute, and use less than half of the limit.
+        (2..122).for_each(|at| window(&mut limiter, at, 10));
+        assert!(limiter.stretch() > 4.0, "{}", limiter.stretch());
+        // Then there are many.
+        (122..142).for_each(|at| {
+            let all = limiter.seats();
+            window(&mut limiter, at, all);
+        });
+        assert!(limiter.seats() <= 2 * BOUNDS.seats_min, "{}", limiter.seats());
+    }
+
+    #[test]
     fn bytes_fall_at_once_and_rise_slowly() {
-        let mut limiter = Limiter::new(BOUNDS, Duration::ZERO);
+        let mut limiter = Limiter::new(BOUNDS, 2, Duration::ZERO);
         limiter.memory(64 << 20, 0);
         assert_eq!(limiter.bytes(), 32 << 20);
         limiter.memory(1 << 30, 0);

@@ -57,6 +57,9 @@ pub const RETRY_SECONDS_MAX: u64 = 30;
 /// are 13 MiB.
 pub const QUEUES_MAX: u64 = 1 << 16;
 
+/// Requests that are worked on at once for each core, until the limit has found itself.
+pub const SEATS_A_CORE: u64 = 16;
+
 /// How long latencies are gathered before the limit moves.
 pub const WINDOW: Duration = Duration::from_millis(500);
 

@@ -1,7 +1,8 @@
 //! `--admission-control-config-file`: what admission plugins are told by files.
 //!
-//! In: a path. Out: who this server is to its webhooks, what is said of pod security, and what may be used
-//! only within quotas. Never: a plugin that is not served; what is said to one counts, so that is an error.
+//! In: a path. Out: who this server is to its webhooks, what is said of pod security, what may be used only
+//! within quotas, and what other plugins go by. Never: a plugin that is not served; what is said to one
+//! counts, so that is an error.
 //!
 //! Source: apiserver v0.36.3 `pkg/admission/config.go`, `pkg/admission/plugin/webhook/config`;
 //! pod-security-admission v0.36.3 `admission/api`.
@@ -10,7 +11,9 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use forebay_registry::{LimitedResources, SecurityConfiguration};
+use forebay_registry::{
+    DefaultTolerations, EventRates, LimitedResources, NodeSelectors, PluginSettings, SecurityConfiguration,
+};
 use forebay_webhook_client::{CredentialsOfPlugins, HostCredentials};
 use serde_json::Value;
 
@@ -25,6 +28,7 @@ pub struct AdmissionFiles {
     pub webhook_credentials: CredentialsOfPlugins,
     pub security: SecurityConfiguration,
     pub limited: LimitedResources,
+    pub settings: PluginSettings,
 }
 
 /// # Errors
@@ -57,6 +61,21 @@ pub fn read(path: &Path) -> Result<AdmissionFiles, Error> {
                 if !said.is_null() {
                     all.limited = LimitedResources::of(&said).map_err(wrong)?;
                 }
+                continue;
+            }
+            "PodNodeSelector" => {
+                all.settings.node_selectors = NodeSelectors::of(&said()?).map_err(wrong)?;
+                continue;
+            }
+            "PodTolerationRestriction" => {
+                let said = said()?;
+                if !said.is_null() {
+                    all.settings.tolerations = DefaultTolerations::of(&said).map_err(wrong)?;
+                }
+                continue;
+            }
+            "EventRateLimit" => {
+                all.settings.event_rates = EventRates::of(&said()?).map_err(wrong)?;
                 continue;
             }
             name => return Err(wrong(format!("a configuration of plugin {name:?} is not served yet"))),
@@ -175,11 +194,23 @@ mod tests {
     }
 
     #[test]
+    fn selectors_tolerations_and_rates_are_read() {
+        let plugins = "- {name: PodNodeSelector, configuration: {podNodeSelectorPluginConfig: {x: a=b}}}\n\
+                       - {name: PodTolerationRestriction, configuration: {apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1, kind: Configuration, default: [{key: a}]}}\n\
+                       - {name: EventRateLimit, configuration: {apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration, limits: [{type: Server, qps: 1, burst: 1}]}}";
+        let settings = read_all(&[("admission", &admission(plugins))]).expect("configurations").settings;
+        assert_eq!(settings.node_selectors.of_namespace("x"), "a=b");
+        assert_eq!(settings.tolerations.default.len(), 1);
+        assert!(!settings.event_rates.is_empty());
+        assert!(read_all(&[("admission", &admission("- {name: EventRateLimit}"))]).is_err());
+    }
+
+    #[test]
     fn what_is_not_served_or_is_something_else_is_refused() {
         let refused = |text: &str| read_all(&[("admission", text)]).expect_err("refused");
         assert_eq!(
-            refused(&admission("- {name: EventRateLimit}")),
-            "admission configuration $DIR/admission: a configuration of plugin \"EventRateLimit\" is not served yet"
+            refused(&admission("- {name: ImagePolicyWebhook}")),
+            "admission configuration $DIR/admission: a configuration of plugin \"ImagePolicyWebhook\" is not served yet"
         );
         let security = "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: all}}";
         assert!(

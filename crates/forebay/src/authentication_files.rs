@@ -7,9 +7,11 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use forebay_issuers::{WebhookConfig, check_authorities};
+use forebay_issuers::{ReviewVersion, TokenReviewer, check_authorities};
 use forebay_oidc::config::JwtIssuer;
 use forebay_oidc::{Algorithm, AuthenticationConfiguration, Issuer, validated};
+use forebay_rt::Clock;
+use forebay_webhook_client::Remote;
 use serde_json::Value;
 
 use crate::config::Authentication;
@@ -26,7 +28,15 @@ pub struct AuthenticationFiles {
     algorithms: Vec<Algorithm>,
     /// Where the configuration is, and its text.
     pub file: Option<(PathBuf, String)>,
-    pub webhook: Option<WebhookConfig>,
+    webhook: Option<WebhookFile>,
+}
+
+/// The kubeconfig of a webhook that is asked about tokens.
+#[derive(Debug)]
+struct WebhookFile {
+    path: PathBuf,
+    kubeconfig: Value,
+    version: ReviewVersion,
 }
 
 impl AuthenticationFiles {
@@ -62,7 +72,7 @@ impl AuthenticationFiles {
             .issuers(own)
             .map_err(|why| Error::Conflict(format!("invalid authentication configuration: {why}")))?;
         if let Some(webhook) = &decided.webhook {
-            files.webhook = Some(read_webhook(&webhook.file, webhook.version)?);
+            files.webhook = Some(WebhookFile::read(&webhook.file, webhook.version)?);
         }
         Ok(files)
     }
@@ -70,6 +80,14 @@ impl AuthenticationFiles {
     /// Whether anybody is asked about tokens, or may be once the file has changed.
     pub fn asks_others(&self) -> bool {
         !self.configuration.jwt.is_empty() || self.file.is_some() || self.webhook.is_some()
+    }
+
+    /// The webhook, if there is one. To be called within a runtime, in which its connections live.
+    ///
+    /// # Errors
+    /// What of its kubeconfig cannot be used.
+    pub fn reviewer(&self, clock: &Clock) -> Result<Option<TokenReviewer>, Error> {
+        self.webhook.as_ref().map(|webhook| webhook.reviewer(clock)).transpose()
     }
 
     /// The issuers, their expressions compiled.
@@ -114,15 +132,23 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-fn read_webhook(path: &Path, version: forebay_issuers::ReviewVersion) -> Result<WebhookConfig, Error> {
-    let wrong = |reason| Error::AuthenticationFile { path: path.to_owned(), reason };
-    let tree: Value = serde_saphyr::from_str(&read_text(path)?).map_err(|why| wrong(why.to_string()))?;
-    // What it names is seen from where it is.
-    let read = |file: &Path| {
-        let file = path.parent().unwrap_or_else(|| Path::new("")).join(file);
-        fs::read(&file).map_err(|why| format!("read {}: {why}", file.display()))
-    };
-    WebhookConfig::of_kubeconfig(&tree, version, &read).map_err(wrong)
+impl WebhookFile {
+    fn read(path: &Path, version: ReviewVersion) -> Result<WebhookFile, Error> {
+        let wrong = |reason| Error::AuthenticationFile { path: path.to_owned(), reason };
+        let kubeconfig = serde_saphyr::from_str(&read_text(path)?).map_err(|why| wrong(why.to_string()))?;
+        Ok(WebhookFile { path: path.to_owned(), kubeconfig, version })
+    }
+
+    fn reviewer(&self, clock: &Clock) -> Result<TokenReviewer, Error> {
+        // What it names is seen from where it is.
+        let read = |file: &Path| {
+            let file = self.path.parent().unwrap_or_else(|| Path::new("")).join(file);
+            fs::read(&file).map_err(|why| format!("read {}: {why}", file.display()))
+        };
+        let remote = Remote::of_kubeconfig(&self.kubeconfig, &read, clock);
+        let wrong = |reason| Error::AuthenticationFile { path: self.path.clone(), reason };
+        Ok(TokenReviewer { remote: remote.map_err(wrong)?, version: self.version })
+    }
 }
 
 #[cfg(test)]

@@ -119,7 +119,10 @@ mod tests {
             for flag in table::served() {
                 assert!(script.contains(flag.name), "{name}: {}", flag.name);
             }
-            assert!(!script.contains("audit-log-path") && !script.contains("kubelet-timeout"), "{name}");
+            assert!(
+                !script.contains("etcd-servers-overrides") && !script.contains("kubelet-timeout"),
+                "{name}"
+            );
         }
     }
 

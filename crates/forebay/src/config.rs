@@ -4,12 +4,14 @@
 //! no files: what the named files hold is [`crate::prepare`]'s.
 
 mod admission;
+mod audit;
 mod authentication;
 mod authorization;
 mod cidr;
 mod decide;
 mod front_proxy;
 mod host;
+mod operating;
 mod reader;
 mod tls_policy;
 
@@ -18,18 +20,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_aggregator::ServiceRouting;
-use forebay_auth::Ways;
+use forebay_auth::{BootstrapTokenUse, Ways};
 use forebay_controllers::Selection;
-use forebay_endpoints::BootstrapTokenUse;
+use forebay_encryption::Reload;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 use forebay_registry::{Admission, PortRange};
 
+pub use audit::AuditConfig;
 pub use authentication::{OidcProvider, TokenWebhook};
-pub use authorization::AuthorizationMode;
+pub use authorization::AuthorizationSource;
 pub use cidr::Cidr;
 pub use host::Host;
+pub use operating::Operating;
 pub use tls_policy::{TlsPolicy, TlsVersion};
 
 /// Everything that `forebay serve` was told, checked.
@@ -41,6 +45,8 @@ pub struct ServeConfig {
     pub etcd_prefix: String,
     /// `None`: objects are kept in the data directory.
     pub etcd: Option<EtcdConfig>,
+    /// `None`: nothing is encrypted at rest.
+    pub encryption: Option<EncryptionFile>,
     /// `None`: events are kept until they are deleted.
     pub event_ttl: Option<Duration>,
     pub serving: Serving,
@@ -48,14 +54,16 @@ pub struct ServeConfig {
     pub authentication: Authentication,
     pub front_proxy: FrontProxy,
     pub kubelets: Kubelets,
-    /// In the order in which they are asked.
-    pub authorization_modes: Vec<AuthorizationMode>,
+    /// Who is asked whether somebody may.
+    pub authorization: AuthorizationSource,
     /// Which controllers run beside the API.
     pub controllers: Selection,
     pub limits: Limits,
+    pub operating: Operating,
     pub admission: Admission,
     /// What its plugins are told.
     pub admission_file: Option<PathBuf>,
+    pub audit: AuditConfig,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
     pub service_node_ports: PortRange,
@@ -74,6 +82,13 @@ pub struct EtcdConfig {
     pub client: Option<CertificateFiles>,
     /// `None`: others compact it.
     pub compaction_interval: Option<Duration>,
+}
+
+/// What says how objects are encrypted at rest.
+#[derive(Debug, Clone)]
+pub struct EncryptionFile {
+    pub file: PathBuf,
+    pub reload: Reload,
 }
 
 /// Where and how to listen.

@@ -2,16 +2,11 @@
 //!
 //! [`Prepared`] in, the edge's own configuration out. Never: decides anything.
 
-use std::sync::Arc;
-
-use forebay_api::Authorizer;
-use forebay_auth::Authorizers;
 use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, ApiServerConfig, Authorization, AuthorizationMode, FlowControl, FrontProxyTrust, Http2,
-    Memory, ServiceAccounts, Tls,
+    Anonymous, ApiServerConfig, Authorization, FlowControl, FrontProxyTrust, Http2, Memory, ServiceAccounts,
+    Tls,
 };
-use forebay_rbac::RightsInForce;
 
 use crate::config::{self, MemoryLimit};
 use crate::memory::{self, Limit};
@@ -34,8 +29,8 @@ fn memory(limit: MemoryLimit) -> Memory {
 
 /// See the module's doc.
 ///
-/// - `rights`: what roles and bindings give, once they are followed.
-pub(crate) fn config(prepared: &Prepared, rights: &Arc<RightsInForce>) -> ApiServerConfig {
+/// - `authorization`: who is asked whether somebody may.
+pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiServerConfig {
     let decided = &prepared.config;
     let (serving, limits) = (&decided.serving, &decided.limits);
     let accounts = &decided.authentication.service_accounts;
@@ -67,7 +62,7 @@ pub(crate) fn config(prepared: &Prepared, rights: &Arc<RightsInForce>) -> ApiSer
             keys_uri: accounts.keys_uri.clone(),
         },
         anonymous: anonymous(prepared),
-        authorization: authorization(decided, rights),
+        authorization: authorization.clone(),
         request_timeout: limits.request_timeout,
         flow_control: match limits.priority_and_fairness {
             true => FlowControl::PriorityAndFairness,
@@ -81,6 +76,7 @@ pub(crate) fn config(prepared: &Prepared, rights: &Arc<RightsInForce>) -> ApiSer
         watch_termination_grace: serving.watch_termination_grace,
         memory: memory(limits.memory),
         external_address: serving.external_hostname.clone(),
+        flags: decided.operating.flags.clone(),
         version: VersionInfo {
             kubernetes: KUBERNETES_VERSION.to_string(),
             forebay: VERSION.to_string(),
@@ -104,29 +100,4 @@ fn anonymous(prepared: &Prepared) -> Anonymous {
             config::Anonymous::Nothing => Anonymous::Nothing,
         },
     }
-}
-
-fn authorization(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> Authorization {
-    let modes = decided.authorization_modes.iter().map(|mode| match mode {
-        config::AuthorizationMode::AlwaysAllow => AuthorizationMode::AlwaysAllow,
-        config::AuthorizationMode::AlwaysDeny => AuthorizationMode::AlwaysDeny,
-        config::AuthorizationMode::Rbac => AuthorizationMode::Rbac(rights.clone()),
-    });
-    Authorization(modes.collect())
-}
-
-/// Who is asked when a policy asks what somebody may, and when somebody gives rights: what requests are let
-/// in by.
-pub(crate) fn authorizer(decided: &config::ServeConfig, rights: &Arc<RightsInForce>) -> Arc<dyn Authorizer> {
-    Arc::new(Authorizers::of(&authorization(decided, rights)))
-}
-
-/// `rights`, where somebody is judged by them.
-pub(crate) fn followed(
-    decided: &config::ServeConfig,
-    rights: &Arc<RightsInForce>,
-) -> Option<Arc<RightsInForce>> {
-    // Few: a mode is named once.
-    let is_asked = decided.authorization_modes.contains(&config::AuthorizationMode::Rbac);
-    is_asked.then(|| rights.clone())
 }

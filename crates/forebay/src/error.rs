@@ -48,6 +48,15 @@ pub enum Error {
     /// Who vouches for tokens elsewhere cannot be used as it is said.
     #[error("authentication configuration {}: {reason}", path.display())]
     AuthenticationFile { path: PathBuf, reason: String },
+    /// Who is asked whether somebody may is not said, or not well.
+    #[error("authorization configuration {}: {reason}", path.display())]
+    AuthorizationFile { path: PathBuf, reason: String },
+    /// What is told of requests, and where, cannot be used.
+    #[error("tracing configuration {}: {reason}", path.display())]
+    TracingFile { path: PathBuf, reason: String },
+    /// What says which requests are noted, or where, cannot be used.
+    #[error("{doing}: {reason}: from file {}", path.display())]
+    AuditFile { doing: &'static str, path: PathBuf, reason: String },
     #[error("token file {}: line {line}: {reason}", path.display())]
     TokenFile { path: PathBuf, line: u64, reason: String },
     /// A server does not say who uses it.
@@ -75,6 +84,9 @@ impl Error {
             | Self::Pki(_)
             | Self::AdmissionFile { .. }
             | Self::AuthenticationFile { .. }
+            | Self::AuthorizationFile { .. }
+            | Self::TracingFile { .. }
+            | Self::AuditFile { .. }
             | Self::TokenFile { .. }
             | Self::Top(_)
             | Self::Serve(_)

@@ -12,6 +12,7 @@ mod nearest;
 pub mod options;
 mod refused;
 pub mod served;
+mod served_audit;
 pub mod spec;
 pub mod table;
 pub mod values;

@@ -5,8 +5,10 @@
 
 pub mod admission_files;
 mod aggregation;
+pub mod audit_files;
 pub mod auth_files;
 mod authentication_files;
+pub mod authorization;
 pub mod cli;
 mod completion;
 pub mod config;
@@ -30,4 +32,5 @@ mod snapshot;
 pub mod store;
 mod token_key_files;
 mod top;
+mod tracing_file;
 pub mod version;

@@ -11,18 +11,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_etcd::Etcd;
-use forebay_etcd_codec::AsKubernetes;
-use forebay_migrate::{Existing, Location, Manner, Strictness};
+use forebay_encryption::Reload;
+use forebay_etcd::{Codec, Etcd};
+use forebay_migrate::{AtRest, Existing, Location, Manner, Strictness};
 use forebay_rt::{Clock, Tasks};
 
-use crate::config::{EtcdConfig, Host, ServeConfig};
+use crate::config::{EncryptionFile, EtcdConfig, Host, ServeConfig};
 use crate::error::Error;
 use crate::flags::argv;
 use crate::flags::layers::Raw;
 use crate::flags::options::{self, Given, Known, known};
 use crate::prepare;
 use crate::server::failed;
+use crate::store;
 
 /// What the command knows.
 pub const KNOWN: &[Known] = &[
@@ -35,6 +36,7 @@ pub const KNOWN: &[Known] = &[
     known("etcd-cafile", "FILE", "Authorities of the certificates of etcd, PEM"),
     known("etcd-certfile", "FILE", "Certificate to show to etcd, PEM"),
     known("etcd-keyfile", "FILE", "Private key of --etcd-certfile, PEM"),
+    known("encryption-provider-config", "FILE", "What is encrypted, on both sides"),
     known("overwrite", "", "Delete what is in etcd below the prefix first"),
     known("resume", "", "Go on with a migration into etcd that was interrupted: keys that are there stay"),
     known("fail-fast", "", "Stop at the first key that cannot be moved"),
@@ -64,18 +66,28 @@ pub fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Re
     if let Some(more) = given.rest.first() {
         return Err(Error::Usage(format!("unexpected argument: {more}")));
     }
-    let (way, manner) = decide(&given)?;
+    let (way, mut manner) = decide(&given)?;
+    let encryption = given.path("encryption-provider-config");
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_name("forebay").enable_all().build();
     let runtime = runtime.map_err(|cause| Error::Serve(format!("no threads: {cause}")))?;
     runtime.block_on(async {
         let (tasks, clock) = (Tasks::new(), Clock::system());
+        let encryption = match encryption {
+            Some(file) => {
+                let given = EncryptionFile { file, reload: Reload::Never };
+                Some(store::encryption(&given, &manner.prefix, &clock).await?)
+            }
+            None => None,
+        };
+        manner.at_rest = AtRest::new(encryption.clone());
+        let codec = store::codec(&manner.prefix, encryption);
         let moved = match way {
             Way::Into { source, etcd } => {
-                let store = open(&etcd, &manner.prefix, &clock, &tasks).await?;
+                let store = open(&etcd, (&manner.prefix, codec), &clock, &tasks).await?;
                 forebay_migrate::into_etcd(source, &store, &manner, &clock).await
             }
             Way::OutOf { etcd, data_dir } => {
-                let store = open(&etcd, &manner.prefix, &clock, &tasks).await?;
+                let store = open(&etcd, (&manner.prefix, codec), &clock, &tasks).await?;
                 forebay_migrate::from_etcd(&store, &data_dir, &manner, &clock).await
             }
         };
@@ -99,6 +111,8 @@ Usage:
 The source is read at one revision and stays as it is; stop who writes to it first, or what they
 write meanwhile stays behind. In etcd objects are kept as kube-apiserver keeps them. Afterwards every
 client lists once. Run it again when it was interrupted; into etcd, with --resume or --overwrite.
+What is encrypted is decrypted and encrypted anew as --encryption-provider-config says; without it,
+what is encrypted is left out.
 
 Flags:
 {known}"
@@ -121,7 +135,7 @@ fn decide(given: &Given) -> Result<(Way, Manner), Error> {
         (false, true) => Existing::Resumed,
         (true, true) => return Err(Error::Usage("one of --overwrite and --resume".to_owned())),
     };
-    let manner = |prefix| Manner { prefix, existing, strictness: strict };
+    let manner = |prefix| Manner { prefix, existing, strictness: strict, at_rest: AtRest::default() };
     let (from_etcd, to_etcd) = (given.value("from-etcd-servers"), given.value("to-etcd-servers"));
     match (source, from_etcd, to_etcd, given.path("to-data-dir")) {
         (Some(source), None, Some(urls), None) => {
@@ -153,11 +167,16 @@ fn etcd(given: &Given, urls: &str) -> Result<(EtcdConfig, String), Error> {
     Ok((config.etcd.ok_or_else(none)?, config.etcd_prefix))
 }
 
-async fn open(etcd: &EtcdConfig, prefix: &str, clock: &Clock, tasks: &Tasks) -> Result<Arc<Etcd>, Error> {
+async fn open(
+    etcd: &EtcdConfig,
+    (prefix, codec): (&str, Arc<dyn Codec>),
+    clock: &Clock,
+    tasks: &Tasks,
+) -> Result<Arc<Etcd>, Error> {
     let options = forebay_etcd::StorageConfig {
         endpoints: etcd.endpoints.clone(),
         tls: prepare::etcd_tls(etcd)?,
-        codec: Arc::new(AsKubernetes::new(prefix)),
+        codec,
         prefix: prefix.to_owned(),
         compact_every: None,
         clock: clock.clone(),

@@ -11,18 +11,24 @@ use forebay_etcd::{Reread, TlsFiles};
 use jiff::Timestamp;
 
 use crate::admission_files;
+use crate::audit_files::{self, AuditFiles};
 use crate::auth_files;
 use crate::authentication_files::AuthenticationFiles;
+use crate::authorization::AuthorizationRead;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 use crate::token_key_files;
+use crate::tracing_file;
 use forebay_migrate::data_dir;
 use forebay_pki::CertificateFiles;
 use forebay_pki::front_proxy::{self, FrontProxy};
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::private_files;
+use forebay_pki::signing::SigningAuthority;
 use forebay_pki::{self as pki, KeyPairPem, Pki};
+use forebay_registry::PluginSettings;
+use forebay_spans::TracingConfiguration;
 use forebay_webhook_client::CredentialsOfPlugins;
 
 /// Where, in the directory of certificates, that of aggregated servers is.
@@ -42,10 +48,18 @@ pub struct Prepared {
     pub token_keys: TokenKeys,
     /// Who it is to webhooks.
     pub webhook_credentials: CredentialsOfPlugins,
+    /// Which requests are noted, if any are.
+    pub audit: Option<AuditFiles>,
     pub front_proxy: FrontProxyFiles,
     /// Who vouches for tokens elsewhere.
     pub authentication: AuthenticationFiles,
     pub kubelets: Option<KubeletFiles>,
+    /// Who is asked whether somebody may.
+    pub authorization: AuthorizationRead,
+    /// What is told of requests.
+    pub(crate) tracing: Option<TracingConfiguration>,
+    /// Signs what is asked for and approved.
+    pub(crate) signing: Arc<SigningAuthority>,
     pub(crate) admin: KeyPairPem,
     /// What clients trust, and the name they check when it is not the address.
     pub(crate) authority: String,
@@ -122,7 +136,13 @@ impl Prepared {
         made: Made,
     ) -> Result<Self, Error> {
         let admission = config.admission.with_security(given.admission.security);
-        config.admission = admission.with_limited(given.admission.limited);
+        let lost_nodes = config.operating.lost_nodes;
+        let settings = PluginSettings { lost_nodes, ..given.admission.settings };
+        if admission.is_turned_on("EventRateLimit") && settings.event_rates.is_empty() {
+            let why = "plugin EventRateLimit has no limits: --admission-control-config-file is to say them";
+            return Err(Error::Conflict(why.to_owned()));
+        }
+        config.admission = admission.with_limited(given.admission.limited).with_settings(settings);
         let tls_server_name =
             given.serving.as_ref().and_then(|serving| serving.tls_server_name(config.local_address()));
         let (serving, authority) = match given.serving {
@@ -141,13 +161,17 @@ impl Prepared {
             },
             authentication: given.authentication,
             kubelets: given.kubelets,
+            authorization: given.authorization,
             serving,
             etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
             token_users: given.token_users,
             webhook_credentials: given.admission.webhook_credentials,
+            audit: given.audit,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
+            tracing: given.tracing,
+            signing: pki.signing,
             admin: pki.admin,
             authority,
             tls_server_name,
@@ -181,10 +205,13 @@ struct Given {
     signing_key: Option<String>,
     token_keys: Vec<String>,
     admission: admission_files::AdmissionFiles,
+    audit: Option<AuditFiles>,
     proxy_ca: Option<String>,
     proxy_client: Option<KeyPairPem>,
     kubelets: Option<KubeletFiles>,
     authentication: AuthenticationFiles,
+    authorization: AuthorizationRead,
+    tracing: Option<TracingConfiguration>,
 }
 
 impl Given {
@@ -198,6 +225,10 @@ impl Given {
             None => None,
         };
         warn_of_exposed(config, warnings);
+        if let Some(given) = &config.encryption {
+            // Keys and all: it is made something of when the store is opened.
+            forebay_encryption::read_configuration(&given.file, given.reload).map_err(Error::Serve)?;
+        }
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
@@ -212,6 +243,8 @@ impl Given {
                 None => admission_files::AdmissionFiles::default(),
             },
             authentication: AuthenticationFiles::read(&config.authentication)?,
+            tracing: config.operating.tracing_file.as_deref().map(tracing_file::read).transpose()?,
+            audit: audit_files::read(&config.audit, warnings)?,
             proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
                 Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
                 None => None,
@@ -232,6 +265,7 @@ impl Given {
                 }),
                 None => None,
             },
+            authorization: AuthorizationRead::read(&config.authorization)?,
             signing_key: accounts
                 .signing_key_file
                 .as_deref()
@@ -254,9 +288,10 @@ fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
     let kubelets = config.kubelets.client.as_ref();
     let keys =
         [config.tls.given.as_ref(), etcd, proxy, kubelets].into_iter().flatten().map(|files| &files.key);
+    let encryption = config.encryption.iter().map(|given| &given.file);
     let webhook = config.authentication.webhook.iter().map(|webhook| &webhook.file);
     let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
-    let others = others.chain(webhook);
+    let others = others.chain(encryption).chain(webhook);
     // What only verifies may be public.
     let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
     for path in keys.chain(others).chain(accounts.key_files.iter().filter(is_private)) {

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_api::Authenticator;
+use forebay_auth::FurtherAuthentication;
 use forebay_documents::metrics::AuthenticationMetrics;
-use forebay_endpoints::FurtherAuthentication;
 use forebay_issuers::{IssuersInForce, RemoteTokens, RemoteTokensConfig, hash_of};
 use forebay_oidc::config::AnonymousConfig;
 use forebay_rt::{Clock, Random, Tasks};
 
-use crate::authentication_files::{self, AuthenticationFiles};
+use crate::authentication_files;
 use crate::config::Host;
 use crate::error::Error;
 use crate::prepare::Prepared;
@@ -60,20 +60,19 @@ impl Remote {
             ways: decided.ways,
             metrics: metrics.clone(),
         };
-        let AuthenticationFiles { file, webhook, .. } = files;
         if !files.asks_others() {
             return Ok(Remote { further, followed: None });
         }
         let accounts = &decided.service_accounts;
         let config = RemoteTokensConfig {
             issuers: files.issuers(&accounts.issuers).map_err(Error::Conflict)?,
-            webhook: webhook.clone(),
-            webhook_ttl: decided.webhook.as_ref().map(|webhook| webhook.ttl).unwrap_or_default(),
+            webhook: files.reviewer(clock)?,
+            webhook_ttl: decided.webhook.as_ref().map_or(Duration::ZERO, |webhook| webhook.ttl),
             api_audiences: accounts.api_audiences.clone(),
         };
         let remote = RemoteTokens::new(config, clock.clone(), Random::system(), metrics.clone());
         let remote = remote.map_err(Error::Serve)?;
-        let followed = file.as_ref().map(|(path, text)| {
+        let followed = files.file.as_ref().map(|(path, text)| {
             let server = Host::this().name.unwrap_or_else(|| "localhost".to_owned());
             metrics.configured(hash_of(&server), hash_of(text));
             Followed {

@@ -9,20 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_aggregator::{Aggregator, AggregatorConfig, PublishedAuthentication, keep_published};
-use forebay_controllers::RootCa;
+use forebay_audit::Audit;
+use forebay_auth::Authorizers;
+use forebay_controllers::{RootCa, Signing};
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
 use forebay_kubelet::{KubeletConfig, Kubelets};
+use forebay_node_rights::NodesInForce;
 use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
-use forebay_rbac::RightsInForce;
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_span_export::ExportConfig;
+use forebay_spans::{Tracer, TracingConfiguration};
 use forebay_webhook_client::WebhookClient;
 use forebay_webhooks::WebhookMetrics;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::aggregation;
+use crate::authorization::{Chain, Reloading};
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
@@ -55,6 +60,12 @@ pub struct Server {
     shown_to_others: ClientIdentity,
     made_proxy_authority: Option<String>,
     remote: Remote,
+    /// What leads to nodes, where somebody is judged by it.
+    nodes: Option<Arc<NodesInForce>>,
+    /// The file that says who is asked whether somebody may.
+    authorization: Option<Reloading>,
+    tracer: Option<Arc<Tracer>>,
+    audit: Option<Arc<Audit>>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -140,21 +151,28 @@ impl Server {
         tasks: Tasks,
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
-        let rights = Arc::<RightsInForce>::default();
-        let bound = Bound::listen(edge::config(prepared, &rights)).map_err(failed)?;
+        let mut chain = Chain::new(&prepared.authorization, &clock)?;
+        let audit = prepared.audit.as_ref().map(|files| files.begin(&clock)).transpose()?.map(Arc::new);
+        let bound = Bound::listen(edge::config(prepared, &chain.authorization)).map_err(failed)?;
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
+        let identity = identity(store.history(), &services);
+        let authorization = chain.reloading(identity.name());
+        let tracer = prepared.tracing.as_ref().map(|to| trace(to, &identity, &clock, &tasks));
+        if let Some(metrics) = store.encryption_metrics() {
+            metrics.belong_to(identity.name());
+        }
         let registry_config = forebay_registry::Config {
             storage_prefix: config.etcd_prefix.clone(),
             event_ttl: config.event_ttl,
             min_request_timeout: config.limits.min_request_timeout,
-            identity: Some(identity(store.history(), &services)),
+            identity: Some(identity),
             services,
             admission: config.admission.clone(),
             webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
             webhook_metrics: webhook_metrics.clone(),
-            authorizer: edge::authorizer(config, &rights),
-            rights: edge::followed(config, &rights),
+            authorizer: Arc::new(Authorizers::of(&chain.authorization)),
+            rights: chain.followed_rights(),
             history: store.history(),
             frame_lead_bytes: forebay_transport::limits::SHARED_LEAD_BYTES,
             ..Default::default()
@@ -166,6 +184,11 @@ impl Server {
         let controllers = forebay_controllers::ControllerConfig {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
+            authorizer: Arc::new(Authorizers::of(&chain.authorization)),
+            signing: Some(Signing {
+                authority: prepared.signing.clone(),
+                duration: config.operating.signing_duration,
+            }),
         };
         Ok(Server {
             store,
@@ -183,6 +206,10 @@ impl Server {
             shown_to_others,
             made_proxy_authority: prepared.front_proxy.made.clone(),
             remote: Remote::new(prepared, &clock)?,
+            nodes: chain.followed_nodes(),
+            authorization,
+            tracer,
+            audit,
         })
     }
 
@@ -224,12 +251,25 @@ impl Server {
             shown_to_others: _,
             made_proxy_authority: _,
             remote,
+            nodes,
+            authorization,
+            tracer,
+            audit,
         } = self;
+        let noted = audit.clone();
         let served = async {
             tokio::select! {
                 started = start(&registry, &authentication) => started?,
                 () = stop.orderly.raised() => return Ok(()),
                 () = stop.at_once.raised() => return Ok(()),
+            }
+            if let Some(nodes) = nodes {
+                let followed = forebay_controllers::follow_node_rights(&registry, nodes, &tasks).await;
+                followed
+                    .map_err(|status| Error::Serve(format!("nodes have no rights: {}", status.message)))?;
+            }
+            if let Some(authorization) = authorization {
+                tasks.spawn("authorization configuration", authorization.follow());
             }
             ready()?;
             // Nobody waits for them: what they do can be done at any time.
@@ -249,15 +289,23 @@ impl Server {
             let backing = Backing::new(Arc::new(registry.clone()), clock.clone(), Random::system());
             let neighbours = neighbours(&registry);
             let Aggregator { routes, extensions, availability } = aggregator;
-            let behind = kubelets.map(|config| {
-                let kubelets = Kubelets::new(registry.clone(), config);
-                Arc::new(kubelets) as Arc<dyn Connects>
-            });
+            let kubelets = Kubelets::new(registry.clone(), kubelets);
+            let behind = Some(Arc::new(kubelets) as Arc<dyn Connects>);
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
             let authentication = remote.start(&clock, &tasks);
-            let backing =
-                Backing { flow_control, neighbours, webhooks, aggregation, authentication, ..backing };
+            let encryption = store.encryption_metrics();
+            let backing = Backing {
+                flow_control,
+                neighbours,
+                webhooks,
+                encryption,
+                aggregation,
+                authentication,
+                tracer,
+                audit,
+                ..backing
+            };
             let running = tasks.clone();
             tokio::select! {
                 () = leaving => {}
@@ -270,9 +318,28 @@ impl Server {
         if !tasks.stop(TASKS_WAIT).await {
             tracing::warn!("some tasks did not end in time");
         }
+        // Whoever was cut is noted, too.
+        if let Some(audit) = noted {
+            audit.finish(TASKS_WAIT).await;
+        }
         store.close();
         served
     }
+}
+
+/// What tells of requests, as `to` says, until the server leaves.
+fn trace(
+    to: &TracingConfiguration,
+    identity: &forebay_registry::Identity,
+    clock: &Clock,
+    tasks: &Tasks,
+) -> Arc<Tracer> {
+    let (tracer, ended) = Tracer::new(to, clock.clone(), Random::system());
+    let service = ("apiserver".to_owned(), identity.name().to_owned());
+    let config = ExportConfig { collector: to.collector.clone(), service };
+    let export = forebay_span_export::run(config, tracer.clone(), ended, clock.clone(), tasks.clone());
+    tasks.spawn_graceful("spans", export);
+    tracer
 }
 
 /// The other servers of the store, where there may be any.
@@ -337,13 +404,19 @@ async fn start(
 
 /// What the health endpoints ask of the store.
 fn checks(store: &Store) -> Vec<Check> {
+    let encryption = store.encryption().filter(|encryption| encryption.is_checked()).cloned();
     let store = store.clone();
     // Named as clients and dashboards know the check of the storage.
-    vec![
+    let mut checks = vec![
         Check::new("etcd", Endpoints::All, move || store.failure().map_or(Ok(()), Err)),
         // Nobody is answered before it is done, and who cannot do it does not start.
         Check::new("poststarthook/rbac/bootstrap-roles", Endpoints::All, || Ok(())),
-    ]
+    ];
+    if let Some(encryption) = encryption {
+        // A server is not to be started anew because a plugin is not well.
+        checks.push(Check::new("kms-providers", Endpoints::NotLive, move || encryption.check()));
+    }
+    checks
 }
 
 /// What went wrong, and why, as one line.

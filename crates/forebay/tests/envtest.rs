@@ -204,7 +204,7 @@ async fn what_does_not_start_leaves_no_directory() {
     let taken = format!("--secure-port={}", port.local_addr().expect("its address").port());
     for (more, code, want) in [
         ("--no-such-flag", 2, "error: unknown flag: --no-such-flag"),
-        ("--audit-log-path=x", 1, "error: --audit-log-path is not served yet"),
+        ("--etcd-servers-overrides=x", 1, "error: --etcd-servers-overrides is not served yet"),
         ("--client-ca-file=/no/such/file", 1, "error: read /no/such/file: "),
         (&taken, 1, "error: cannot listen on 127.0.0.1:"),
     ] {

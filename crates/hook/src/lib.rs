@@ -16,6 +16,7 @@
 )]
 
 mod answer;
+pub mod kms;
 mod serve;
 pub mod tabs;
 pub mod tokens;

@@ -8,8 +8,10 @@
 //! does.
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
 
+mod behind;
 mod bodies;
 mod bystander;
+mod converted;
 mod growth;
 mod hooked;
 pub mod http2;
@@ -29,7 +31,7 @@ mod wire;
 
 pub use law::Law;
 pub use measure::{Contest, Measure};
-pub use row::{Act, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
+pub use row::{Act, Auditing, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
 pub use said::{Said, Tally};
 pub use stage::{Dose, Stage};
 pub use table::table;

@@ -12,7 +12,7 @@ use super::bystander::{Bystander, BystanderStats, Pace};
 use super::growth::{self, Growth};
 use super::request::Request;
 use super::stage::{self, WATCHED};
-use super::{Act, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, issuer, judgement};
+use super::{Act, Auditing, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, issuer, judgement};
 use forebay_contenders::Error;
 use forebay_contenders::contender::Contender;
 use forebay_contenders::lab::{FreshDir, Lab};
@@ -65,6 +65,7 @@ pub struct Contest<'a> {
 struct Running {
     server: Instance,
     memory: MemoryLimit,
+    auditing: Auditing,
     resident_at_first: u64,
     _dir: FreshDir,
     _provider: Hook,
@@ -95,7 +96,9 @@ impl<'a> Contest<'a> {
     }
 
     async fn server(&mut self, row: &Row) -> Result<Running, Error> {
-        if let Some(running) = self.running.take().filter(|running| running.memory == row.memory) {
+        let is_as_wanted =
+            |running: &Running| running.memory == row.memory && running.auditing == row.auditing;
+        if let Some(running) = self.running.take().filter(is_as_wanted) {
             return Ok(running);
         }
         let dir = self.lab.fresh_dir()?;
@@ -112,10 +115,12 @@ impl<'a> Contest<'a> {
         if matches!(self.who, Contender::Forebay(_)) {
             flags.push(row.memory.flag().to_owned());
         }
+        flags.extend(row.auditing.flags(dir.path()).map_err(Error::file("a policy", dir.path()))?);
         let server = self.who.with_flags(flags).start(dir.path()).await?;
         stage::furnish(&server.target).await?;
         let resident_at_first = growth::resident(&server)?;
-        Ok(Running { server, memory: row.memory, resident_at_first, _dir: dir, _provider: provider })
+        let (memory, auditing) = (row.memory, row.auditing);
+        Ok(Running { server, memory, auditing, resident_at_first, _dir: dir, _provider: provider })
     }
 
     /// What a second without a row costs; looked at once.

@@ -11,7 +11,9 @@ pub(crate) use super::http2;
 pub(crate) use super::request::*;
 pub(crate) use super::tls;
 pub(crate) use super::wire::{Heard, Wire};
-pub(crate) use super::{Act, Dose, Law, MemoryLimit, Prepared, Row, Said, Scene, Sizes, Stage, Tally, Who};
+pub(crate) use super::{
+    Act, Auditing, Dose, Law, MemoryLimit, Prepared, Row, Said, Scene, Sizes, Stage, Tally, Who,
+};
 pub(crate) use forebay_contenders::Error;
 
 /// What would cost more than it may is refused: as malformed, too large or invalid, or for want of room.

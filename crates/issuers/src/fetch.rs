@@ -37,7 +37,7 @@ pub fn check_authorities(pem: &str) -> Result<(), String> {
 
 /// # Errors
 /// There is none in it.
-pub fn authorities(pem: &str) -> Result<Vec<Vec<u8>>, String> {
+fn authorities(pem: &str) -> Result<Vec<Vec<u8>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     match all {
         Ok(all) if !all.is_empty() => Ok(all.into_iter().map(|one| one.to_vec()).collect()),
@@ -134,8 +134,9 @@ fn redirected(answer: &Response<Body>, from: &Uri) -> Result<Option<String>, Str
     let to = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok());
     let to = to.ok_or_else(|| format!("{code} response missing Location header"))?;
     let authority = from.authority().map(ToString::to_string).unwrap_or_default();
+    let is_whole = to.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
     Ok(Some(match to {
-        _ if to.contains("://") => to.to_owned(),
+        _ if is_whole => to.to_owned(),
         _ if to.starts_with("//") => format!("https:{to}"),
         _ if to.starts_with('/') => format!("https://{authority}{to}"),
         _ => {
@@ -164,7 +165,7 @@ pub fn beginning(body: &[u8]) -> String {
 ///
 /// # Errors
 /// It is longer, or ends before its end.
-pub async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, String> {
+async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, String> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| words::of(&error))?;

@@ -56,25 +56,28 @@ impl<T: Clone + Send + Sync + 'static> Flights<T> {
     where
         W: Future<Output = T> + Send + 'static,
     {
-        let mut answer = {
+        let (mut answer, says) = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             match waiting.get(&key) {
-                Some(answer) => answer.clone(),
+                Some(answer) => (answer.clone(), None),
                 None if waiting.len() >= LOOKUPS_MAX => return Err(TooMany),
                 None => {
                     let (says, answer) = watch::channel(None);
                     waiting.insert(key, answer.clone());
-                    let (landing, work) = (Landing { key, waiting: self.waiting.clone() }, work());
-                    tasks.spawn("token lookup", async move {
-                        let said = work.await;
-                        // Who comes from now on asks anew, or finds it in the cache.
-                        drop(landing);
-                        says.send_replace(Some(said));
-                    });
-                    answer
+                    (answer, Some(says))
                 }
             }
         };
+        // Not under the lock: a task that cannot be started any more is dropped at once, and lands.
+        if let Some(says) = says {
+            let (landing, work) = (Landing { key, waiting: self.waiting.clone() }, work());
+            tasks.spawn("token lookup", async move {
+                let said = work.await;
+                // Who comes from now on asks anew, or finds it in the cache.
+                drop(landing);
+                says.send_replace(Some(said));
+            });
+        }
         let said = answer.wait_for(Option::is_some).await;
         Ok(said.ok().and_then(|said| said.clone()))
     }

@@ -25,4 +25,4 @@ pub use fetch::check_authorities;
 pub use hash::hash_of;
 pub use remote::{IssuersInForce, RemoteTokens, RemoteTokensConfig};
 pub use review::ReviewVersion;
-pub use webhook::WebhookConfig;
+pub use webhook::TokenReviewer;

@@ -9,9 +9,6 @@ pub const TOKEN_BYTES_MAX: usize = forebay_oidc::limits::TOKEN_BYTES_MAX;
 /// one is refused as soon as that is known.
 pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
-/// Longest answer of a token webhook: a user with 10,000 groups. A longer one is an error.
-pub const REVIEW_BYTES_MAX: usize = 1 << 20;
-
 /// How long a provider or a webhook may take to answer, from the first packet to the last byte, as upstream.
 pub const ANSWER_MAX: Duration = Duration::from_secs(30);
 
@@ -39,9 +36,6 @@ pub const REDIRECTS_MAX: usize = 10;
 /// Tokens that others are asked about at once, about 40 KiB each with an answer of usual length: 40 MiB. One
 /// more is refused, which is no word on the token.
 pub const LOOKUPS_MAX: usize = 1024;
-
-/// Calls of a webhook at once. One more waits, as long as its lookup may take.
-pub const CALLS_MAX: usize = 256;
 
 /// Audiences that a token may be asked for at once: they are copied for whoever is asked. More are refused.
 pub const AUDIENCES_MAX: usize = 1024;

@@ -21,12 +21,12 @@ use crate::flights::{Flights, TooMany};
 use crate::generation::Generation;
 use crate::limits::{AUDIENCES_MAX, JWT_TTL, LOOKUP_MAX, RELOAD_MAX, TOKEN_BYTES_MAX};
 use crate::review::authenticated;
-use crate::webhook::{Webhook, WebhookConfig};
+use crate::webhook::{TokenReviewer, Webhook};
 
 /// What they are told.
 pub struct RemoteTokensConfig {
     pub issuers: Vec<Issuer>,
-    pub webhook: Option<WebhookConfig>,
+    pub webhook: Option<TokenReviewer>,
     /// How long a webhook's word counts, be it yes or no; zero: not at all.
     pub webhook_ttl: Duration,
     /// Whom tokens are for that do not say it.
@@ -77,7 +77,7 @@ impl RemoteTokens {
         let tasks = Tasks::new();
         let issuers = Generation::new(config.issuers, &clock, &metrics)?;
         metrics.keep_issuers(&issuers.hashes());
-        let webhook = config.webhook.map(|config| Webhook::new(config, clock.clone(), random)).transpose()?;
+        let webhook = config.webhook.map(|to| Webhook::new(to, clock.clone(), random));
         Ok(RemoteTokens(Arc::new(Shared {
             issuers: ArcSwap::from_pointee(issuers),
             webhook,

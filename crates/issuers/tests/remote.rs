@@ -8,9 +8,10 @@ use forebay_api::{Authentication, Authenticator as _, Presented};
 use forebay_documents::metrics::{AuthenticationMetrics, Text};
 use forebay_hook::Hook;
 use forebay_hook::tokens::{Signer, discovery};
-use forebay_issuers::{RemoteTokens, RemoteTokensConfig, ReviewVersion, WebhookConfig, check_authorities};
+use forebay_issuers::{RemoteTokens, RemoteTokensConfig, ReviewVersion, TokenReviewer, check_authorities};
 use forebay_oidc::{Algorithm, AuthenticationConfiguration, Issuer, validated};
 use forebay_rt::{Clock, Duration, Random};
+use forebay_webhook_client::Remote;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -74,7 +75,7 @@ impl Provider {
 
 fn remote(
     issuers: Vec<Issuer>,
-    webhook: Option<WebhookConfig>,
+    webhook: Option<TokenReviewer>,
 ) -> (RemoteTokens, Arc<AuthenticationMetrics>) {
     let metrics = Arc::<AuthenticationMetrics>::default();
     let config = RemoteTokensConfig {
@@ -246,6 +247,10 @@ async fn issuers_are_replaced_once_the_new_ones_are_there() {
     let issuers = remote.issuers();
     let refused = async {
         hook.was_asked(3).await;
+        // Until what it says is read: it is written, and waits at the socket.
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
         tokio::time::pause();
     };
     let (replaced, ()) = tokio::join!(issuers.replace(new.issuers()), refused);
@@ -260,7 +265,7 @@ async fn issuers_are_replaced_once_the_new_ones_are_there() {
     assert_eq!(verdict(&remote, &of_old).await, "nobody", "though it was remembered");
 }
 
-fn webhook(hook: &Hook) -> WebhookConfig {
+fn webhook(hook: &Hook) -> TokenReviewer {
     let tree = json!({
         "clusters": [{ "name": "c", "cluster": {
             "server": format!("{}/hook/review", hook.url()), "certificate-authority-data": hook.authority,
@@ -268,7 +273,9 @@ fn webhook(hook: &Hook) -> WebhookConfig {
         "contexts": [{ "name": "x", "context": { "cluster": "c" } }],
         "current-context": "x",
     });
-    WebhookConfig::of_kubeconfig(&tree, ReviewVersion::V1, &|_| Err("no file".to_owned())).expect("usable")
+    let no_file = |_: &std::path::Path| Err("no file".to_owned());
+    let remote = Remote::of_kubeconfig(&tree, &no_file, &Clock::system()).expect("usable");
+    TokenReviewer { remote, version: ReviewVersion::V1 }
 }
 
 /// What it says of every token.
@@ -303,7 +310,7 @@ async fn a_webhooks_word_counts_for_a_while_be_it_yes_or_no_and_what_it_could_no
     assert_eq!(verdict(&remote, "later").await, "come back later");
     hook.answers("review", json!({ "flood": 10 << 20 }));
     let said = verdict(&remote, "flood").await;
-    assert!(said.contains("it is longer than 1048576 bytes"), "{said}");
+    assert!(said.contains("the answer is longer than 262144 bytes"), "{said}");
     hook.answers("review", json!({ "raw": "{}" }));
     let said = verdict(&remote, "none").await;
     assert!(said.starts_with("unable to decode a TokenReview"), "{said}");

@@ -6,5 +6,8 @@
 /// their connections goes on.
 pub const KUBELETS_MAX: usize = 1_024;
 
+/// Addresses of a service that are looked at for one whose pod is there. Of more it is some.
+pub const ADDRESSES_LOOKED_AT_MAX: usize = 32;
+
 /// Bytes of a refusal that are told, as kube-apiserver has it.
 pub const REFUSAL_BYTES_MAX: usize = 50_000;

@@ -145,7 +145,7 @@ pub fn target(
     target
 }
 
-fn escape(text: &str, out: &mut String) {
+pub fn escape(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {
             b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),

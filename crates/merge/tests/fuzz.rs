@@ -37,6 +37,7 @@ fn fuzz_fields_v1() {
         assert!(peak <= 704 * input.len() + (64 << 10), "{peak} B for {}", input.len());
         let set = read.expect("it was done").map_err(gist)?;
         let said = set.to_json();
+        assert_eq!(set.json_bytes(), said.len());
         assert_eq!(Set::of_text(&said).as_ref(), Ok(&set));
         // By way of a tree it is the same, unless a name comes twice.
         if let Ok(json::Parsed { value, duplicates }) = json::parse(input, &Lease::of_server())

@@ -12,6 +12,7 @@ use forebay_embedded::snapshot::{Builder, Entry, State};
 use forebay_etcd::{Etcd, Kept};
 use forebay_rt::Clock;
 
+use crate::at_rest::AtRest;
 use crate::data_dir;
 use crate::error::{Error, failed};
 use crate::file::store_of;
@@ -49,10 +50,11 @@ pub async fn from_etcd(
         items.retain(|kept| {
             !MADE_ANEW.iter().any(|name| kept.key.strip_prefix(below.as_bytes()) == Some(name.as_bytes()))
         });
+        etcd.prepare(&items).await.map_err(Error::Failed)?;
         let items = leases.end(items, etcd, clock).await?;
-        let store = etcd.clone();
+        let (store, at_rest) = (etcd.clone(), manner.at_rest.clone());
         let step = forebay_rt::blocking(move || {
-            let added = add(items, &store, &mut builder, &mut side, &mut left_out);
+            let added = add(items, (&store, &at_rest), &mut builder, &mut side, &mut left_out);
             (builder, side, left_out, added)
         });
         let added;
@@ -61,9 +63,10 @@ pub async fn from_etcd(
         progress.at(side.keys());
     }
     let to = Revision::from_log(from.get() + RESTORE_GAP);
+    let at_rest = manner.at_rest.clone();
     let finished = forebay_rt::blocking(move || {
         let sealed = builder.seal(to).map_err(failed)?;
-        let found = read_back(sealed.beside())?;
+        let found = read_back(sealed.beside(), &at_rest)?;
         let moved = Moved::compared((side, from), (found, to), &left_out, 0)?;
         sealed.promote().map_err(failed)?;
         Ok(moved)
@@ -74,7 +77,7 @@ pub async fn from_etcd(
 /// Adds what can be read.
 fn add(
     items: Vec<(Kept, Option<u64>)>,
-    etcd: &Etcd,
+    (etcd, at_rest): (&Etcd, &AtRest),
     builder: &mut Builder,
     side: &mut Side,
     left_out: &mut LeftOut,
@@ -93,12 +96,19 @@ fn add(
                 continue;
             }
         };
-        let entry = Entry { key, revision: kept.revision, expires_ms, value };
+        let sealed = match at_rest.seal(key.as_str(), &value) {
+            Ok(sealed) => sealed,
+            Err(why) => {
+                left_out.add(key.as_str(), &why)?;
+                continue;
+            }
+        };
+        let entry = Entry { key, revision: kept.revision, expires_ms, value: sealed };
         if let Err(error) = Builder::check(&entry) {
             left_out.add(entry.key.as_str(), &error.to_string())?;
             continue;
         }
-        side.add(entry.key.as_str(), &entry.value, entry.expires_ms.is_some());
+        side.add(entry.key.as_str(), &value, entry.expires_ms.is_some());
         entries.push(entry);
     }
     builder.add(entries).map_err(failed)
@@ -141,7 +151,7 @@ impl Leases {
     }
 }
 
-fn read_back(dir: &Path) -> Result<Side, Error> {
+fn read_back(dir: &Path, at_rest: &AtRest) -> Result<Side, Error> {
     let (mut state, mut side) = (State::open(dir).map_err(failed)?, Side::default());
     let mut progress = Progress::new("compared", Some(state.keys()));
     loop {
@@ -150,7 +160,9 @@ fn read_back(dir: &Path) -> Result<Side, Error> {
             return Ok(side);
         }
         for entry in page {
-            side.add(entry.key.as_str(), &entry.value, entry.expires_ms.is_some());
+            // What cannot be read is not what was sent: the digest will say so.
+            let value = at_rest.open(entry.key.as_str(), &entry.value).unwrap_or(entry.value);
+            side.add(entry.key.as_str(), &value, entry.expires_ms.is_some());
         }
         progress.at(side.keys());
     }

@@ -15,6 +15,7 @@ use forebay_etcd::Etcd;
 use forebay_rt::Clock;
 use tokio::task::JoinSet;
 
+use crate::at_rest::AtRest;
 use crate::error::{Error, failed};
 use crate::left::Left;
 use crate::manner::{Existing, Manner};
@@ -201,16 +202,21 @@ async fn load(
         let (store, prefix, page) = (etcd.clone(), below.clone(), first.take());
         let step = forebay_rt::blocking(move || {
             let page = page.map_or_else(|| source.page(), Ok);
-            let encoded = page.map(|page| page.into_iter().map(|entry| Encoded::of(entry, &store, &prefix)));
-            let encoded = encoded.map(Iterator::collect::<Vec<_>>);
-            (source, encoded)
+            (source, page)
         });
-        let (read, encoded) = step.await.map_err(failed)?;
+        let (read, page) = step.await.map_err(failed)?;
         source = read;
-        let encoded = encoded?;
-        if encoded.is_empty() {
+        let page = page?;
+        if page.is_empty() {
             break;
         }
+        manner.at_rest.prepare(&page).await?;
+        let at_rest = manner.at_rest.clone();
+        let step = forebay_rt::blocking(move || {
+            let encoded = page.into_iter().map(|entry| Encoded::of(entry, &at_rest, &store, &prefix));
+            encoded.collect::<Vec<_>>()
+        });
+        let encoded = step.await.map_err(failed)?;
         for Encoded { key, expires_ms, form } in encoded {
             let (stored, value) = match form {
                 Form::Outside => {
@@ -284,10 +290,11 @@ enum Form {
 }
 
 impl Encoded {
-    fn of(entry: Entry, etcd: &Etcd, below: &str) -> Encoded {
+    fn of(entry: Entry, at_rest: &AtRest, etcd: &Etcd, below: &str) -> Encoded {
         let Entry { key, expires_ms, value, .. } = entry;
         let form = if key.as_str().starts_with(below) {
-            let kept = etcd.encoded(&key, &value);
+            let plain = at_rest.open(key.as_str(), &value);
+            let kept = plain.and_then(|value| etcd.encoded(&key, &value));
             let both = kept.and_then(|stored| Ok((etcd.decoded(&key, stored.clone())?, stored)));
             match both {
                 Ok((value, stored)) => Form::Kept { stored, value },
@@ -332,6 +339,7 @@ async fn read_back(etcd: &Arc<Etcd>, manner: &Manner) -> Result<Side, Error> {
     let (below, mut progress) = (below(manner), Progress::new("compared", None));
     let (mut side, mut pages) = (Side::default(), etcd.kept(&below));
     while let Some((_, items)) = pages.next().await.map_err(failed)? {
+        etcd.prepare(&items).await.map_err(Error::Failed)?;
         let store = etcd.clone();
         let decoded = forebay_rt::blocking(move || {
             for kept in items {

@@ -6,6 +6,7 @@
 //! read. After a move clients list again: no number of before means anything else afterwards (ADR 35). Never:
 //! reads what was typed; changes a source.
 
+mod at_rest;
 pub mod data_dir;
 mod error;
 mod file;
@@ -20,6 +21,7 @@ mod restore;
 mod save;
 mod source;
 
+pub use at_rest::AtRest;
 pub use error::{Error, line};
 pub use file::{store_of, verified};
 pub use from_etcd::from_etcd;

@@ -1,5 +1,6 @@
 //! How a state is to be moved.
 
+use crate::at_rest::AtRest;
 use crate::moved::Strictness;
 
 /// See the module's doc.
@@ -8,6 +9,8 @@ pub struct Manner {
     pub prefix: String,
     pub existing: Existing,
     pub strictness: Strictness,
+    /// What is encrypted, on both sides.
+    pub at_rest: AtRest,
 }
 
 /// What becomes of keys that are in etcd already.

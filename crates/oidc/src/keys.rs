@@ -6,12 +6,15 @@
 //!
 //! Source: RFC 7517, 7518; go-oidc v2.5.0 `jwks.go`.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{
     self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
-use serde::Deserialize;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::limits::{KEYS_MAX, RSA_BITS};
 use crate::token::Token;
@@ -56,8 +59,34 @@ enum Material {
 
 #[derive(Deserialize)]
 struct Document {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "few")]
     keys: Vec<Member>,
+}
+
+/// Keys, while there are not more than there may be: no more of them are held.
+fn few<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Member>, D::Error> {
+    struct Few;
+
+    impl<'de> Visitor<'de> for Few {
+        type Value = Vec<Member>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of {KEYS_MAX} keys at most")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Vec<Member>, A::Error> {
+            let mut keys = Vec::new();
+            while let Some(key) = all.next_element()? {
+                if keys.len() == KEYS_MAX {
+                    return Err(A::Error::custom(format!("more than {KEYS_MAX} keys")));
+                }
+                keys.push(key);
+            }
+            Ok(keys)
+        }
+    }
+
+    from.deserialize_seq(Few)
 }
 
 /// What is looked at in a key; all of it is text.
@@ -132,9 +161,6 @@ impl KeySet {
             return Err("it is no object".to_owned());
         }
         let read: Document = serde_json::from_slice(document).map_err(|why| why.to_string())?;
-        if read.keys.len() > KEYS_MAX {
-            return Err(format!("{} keys, where at most {KEYS_MAX} are taken", read.keys.len()));
-        }
         let keys = read.keys.into_iter().filter(|key| key.purpose != "enc");
         let keys = keys.filter_map(|member| Some(Key { material: member.material()?, id: member.kid }));
         Ok(KeySet { keys: keys.collect() })

@@ -251,6 +251,8 @@ fn claims_make_a_user_by_name_and_by_expression() {
         json!({ "email": "a@b", "roles": [1], "oid": "7" }),
         "oidc: parse groups claim \"roles\": json: cannot unmarshal array into Go value of type string",
     );
+    let nowhere = json!({ "email": "a@b", "oid": "7", "_claim_names": { "roles": "s" } });
+    check(by_claims.clone(), nowhere, "oidc: verify token: oidc: source does not exist");
     let elsewhere = json!({
         "email": "a@b", "oid": "7",
         "_claim_names": { "roles": "s" }, "_claim_sources": { "s": { "endpoint": "https://e" } },

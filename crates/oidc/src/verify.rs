@@ -78,6 +78,7 @@ impl Issuer {
                 claims::text(claims, name).map_err(failed)?;
             }
         }
+        check_sources(claims)?;
         let audiences = claims.get("aud").map_or_else(|| Ok(Vec::new()), claims::texts).map_err(failed)?;
         let until = claims::time(claims, "exp").map_err(failed)?;
         claims::time(claims, "iat").map_err(failed)?;
@@ -111,6 +112,23 @@ impl Issuer {
             _ => Ok(until_seconds),
         }
     }
+}
+
+/// # Errors
+/// A claim is said to be kept elsewhere, and not where.
+fn check_sources(claims: &Map<String, Value>) -> Result<(), String> {
+    let Some(names) = claims.get("_claim_names").and_then(Value::as_object) else { return Ok(()) };
+    let sources = claims.get("_claim_sources").and_then(Value::as_object);
+    for source in names.values() {
+        match source.as_str().unwrap_or_default() {
+            "" => return Err("oidc: failed to obtain source from claim name".to_owned()),
+            source if !sources.is_some_and(|all| all.contains_key(source)) => {
+                return Err("oidc: source does not exist".to_owned());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// As Go prints a time.

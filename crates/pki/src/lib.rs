@@ -19,10 +19,12 @@ mod leaf;
 mod names;
 mod pem;
 pub mod private_files;
+pub mod signing;
 pub mod trust;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -33,12 +35,14 @@ pub use names::{CertificateFiles, ServingNames};
 use authority::{Authority, COMMON_NAME};
 use files::Key;
 use leaf::{Leaf, Signer};
+use signing::SigningAuthority;
 
 /// Everything in the directory.
 #[derive(Debug, Clone)]
 pub struct Pki {
-    /// Signs the two below, and nothing else.
+    /// Signs the two below, and what is asked for and approved.
     pub ca_cert: String,
+    pub signing: Arc<SigningAuthority>,
     pub serving: KeyPairPem,
     /// `kubernetes-admin` of `system:masters`.
     pub admin: KeyPairPem,
@@ -96,8 +100,12 @@ pub fn ensure(
     if any_is_new {
         private_files::sync_dir(dir)?;
     }
+    let ca_cert = authority.cert.clone();
+    let signing =
+        SigningAuthority::of(authority).map_err(|reason| Error::unfit(dir.join("ca.key"), reason))?;
     Ok(Pki {
-        ca_cert: authority.cert,
+        ca_cert,
+        signing: Arc::new(signing),
         serving: KeyPairPem { cert: serving, key: keys.serving.pem },
         admin: KeyPairPem { cert: admin, key: keys.admin.pem },
         service_account_key: ServiceAccountKey(keys.service_account.pem),
@@ -155,6 +163,7 @@ pub fn in_memory(names: &ServingNames, now: Timestamp) -> Result<Pki, String> {
         admin: signed(Leaf::Admin, admin)?,
         service_account_key: ServiceAccountKey(service_account.pem),
         ca_cert: authority.cert.clone(),
+        signing: Arc::new(SigningAuthority::of(authority)?),
     })
 }
 

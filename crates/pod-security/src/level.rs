@@ -33,7 +33,7 @@ pub struct LevelVersion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standards {
     pub enforce: LevelVersion,
-    /// Nothing is audited: it is asked for by those alone who are told that they are let be.
+    /// What is noted of, where an audit log asks for it, and of no consequence.
     pub audit: LevelVersion,
     pub warn: LevelVersion,
     /// What is wrong with the labels.

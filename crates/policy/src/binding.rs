@@ -39,6 +39,15 @@ impl ValidationAction {
             ValidationAction::Audit => "Audit",
         }
     }
+
+    /// As what was done for a failure is counted.
+    pub fn enforced(self) -> &'static str {
+        match self {
+            ValidationAction::Deny => "deny",
+            ValidationAction::Warn => "warn",
+            ValidationAction::Audit => "audit",
+        }
+    }
 }
 
 /// Which parameters a policy is evaluated with, one after the other.

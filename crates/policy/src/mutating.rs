@@ -42,15 +42,23 @@ impl Policy {
         self.mutations.len()
     }
 
+    pub fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
     /// Whether its match conditions hold.
+    ///
+    /// - `errors`: counts those that could not be evaluated.
     ///
     /// # Errors
     /// What is wrong with them, where that counts.
-    pub fn conditions_hold(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<bool, String> {
-        if self.conditions.is_empty() {
-            return Ok(true);
-        }
-        conditions::hold(&self.conditions, &self.variables, self.failure, inputs, left, &mut 0)
+    pub fn conditions_hold(
+        &self,
+        inputs: &Inputs<'_>,
+        left: &mut u64,
+        errors: &mut u64,
+    ) -> Result<bool, String> {
+        conditions::hold(&self.conditions, &self.variables, self.failure, inputs, left, errors)
     }
 
     /// What its mutation at `at` makes.

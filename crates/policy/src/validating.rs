@@ -8,8 +8,8 @@
 use forebay_apimachinery::Reason;
 use forebay_cel::Value;
 
+use crate::binding::Binding;
 use crate::composition::Composition;
-use crate::conditions;
 use crate::evaluation::{Expression, Inputs, OUT_OF_BUDGET, OutOfBudget, activation, evaluate, slots};
 use crate::limits::{ANNOTATION_BYTES_MAX, EVALUATION_COST_MAX, MESSAGE_BYTES_MAX};
 use crate::policy::{FailurePolicy, Policy, Validation};
@@ -23,11 +23,26 @@ pub struct Finding {
     pub at: usize,
 }
 
+impl Finding {
+    /// What an audit log is told of it, as kube-apiserver writes it.
+    pub fn noted(&self, policy: &str, binding: &Binding) -> String {
+        let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
+        let quoted = |text: &str| serde_json::Value::from(text);
+        let (message, policy, name) = (quoted(&self.message), quoted(policy), quoted(&binding.name));
+        let (at, actions) = (self.at, serde_json::json!(actions));
+        format!(
+            r#"[{{"message":{message},"policy":{policy},"binding":{name},"expressionIndex":{at},"validationActions":{actions}}}]"#
+        )
+    }
+}
+
 /// What came of all validations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// What the binding's actions are for.
     pub failed: Vec<Finding>,
+    /// What could not be evaluated, and does not count.
+    pub ignored: Vec<String>,
     /// What denies whatever the binding says: annotations that could not be made.
     pub denied: Vec<Finding>,
     /// What an audit log is told: by key, <= the annotations that a policy may have.
@@ -38,22 +53,46 @@ pub struct Findings {
 type Annotated = (Vec<Finding>, Vec<(String, String)>);
 type Results<'a> = Vec<Result<Value<'a>, String>>;
 
+/// What came of the validations by themselves.
+#[derive(Default)]
+struct Decided {
+    failed: Vec<Finding>,
+    ignored: Vec<String>,
+}
+
+impl Decided {
+    fn error(&mut self, failure: FailurePolicy, message: String, at: usize) {
+        match failure {
+            FailurePolicy::Fail => self.failed.push(Finding { message, reason: Reason::Invalid, at }),
+            FailurePolicy::Ignore => self.ignored.push(message),
+        }
+    }
+}
+
 impl Policy {
     /// Evaluates the policy.
     ///
     /// - `for_conditions`: the same for its match conditions, which know no namespace.
     /// - `left`: what the write may still cost.
-    pub fn validate(&self, inputs: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64) -> Findings {
-        let failed = |message: String| Findings { failed: self.on_error(message, 0), ..Findings::default() };
-        if !self.conditions.is_empty() {
-            match conditions::hold(
-                &self.conditions,
-                &self.variables,
-                self.failure,
-                for_conditions,
-                left,
-                &mut 0,
-            ) {
+    /// - `looked`: told how many match conditions could not be evaluated, once they were, if there are any.
+    pub fn validate(
+        &self,
+        inputs: &Inputs<'_>,
+        for_conditions: &Inputs<'_>,
+        left: &mut u64,
+        looked: impl FnOnce(u64),
+    ) -> Findings {
+        let failed = |message: String| {
+            let mut decided = Decided::default();
+            decided.error(self.failure, message, 0);
+            let Decided { failed, ignored } = decided;
+            Findings { failed, ignored, ..Findings::default() }
+        };
+        if self.has_conditions() {
+            let mut errors = 0;
+            let holds = self.conditions_hold(for_conditions, left, &mut errors);
+            looked(errors);
+            match holds {
                 Ok(true) => {}
                 Ok(false) => return Findings::default(),
                 Err(why) => return failed(why),
@@ -69,19 +108,15 @@ impl Policy {
         let annotated = self.annotate(inputs, &mut budget);
         *left = left.saturating_sub(own - budget);
         match annotated {
-            Ok((denied, noted)) => Findings { failed: decided, denied, noted },
+            Ok((denied, noted)) => {
+                let Decided { failed, ignored } = decided;
+                Findings { failed, ignored, denied, noted }
+            }
             Err(OutOfBudget) => failed(OUT_OF_BUDGET.to_owned()),
         }
     }
 
-    fn on_error(&self, message: String, at: usize) -> Vec<Finding> {
-        match self.failure {
-            FailurePolicy::Fail => vec![Finding { message, reason: Reason::Invalid, at }],
-            FailurePolicy::Ignore => Vec::new(),
-        }
-    }
-
-    fn decide(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Vec<Finding>, OutOfBudget> {
+    fn decide(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Decided, OutOfBudget> {
         let (with_authorizer, without) = (slots(inputs, true), slots(inputs, false));
         let composition = Composition::new(&self.variables);
         let with = activation(&with_authorizer, inputs, &composition);
@@ -109,18 +144,19 @@ impl Policy {
                 }
             }
         }
-        let mut decided = Vec::new();
+        let mut decided = Decided::default();
         for (at, (validation, result)) in self.validations.iter().zip(results).enumerate() {
             match result {
-                Err(why) => decided.extend(self.on_error(why, at)),
+                Err(why) => decided.error(self.failure, why, at),
                 Ok(_) if is_out => {
                     let why = format!("failed messageExpression: {OUT_OF_BUDGET}");
-                    decided.extend(self.on_error(why, at));
+                    decided.error(self.failure, why, at);
                 }
                 Ok(Value::Bool(true)) => {}
                 Ok(_) => {
                     let made = messages.get(at).and_then(Option::as_ref);
-                    decided.push(Finding { message: validation.told(made), reason: validation.reason, at });
+                    let message = validation.told(made);
+                    decided.failed.push(Finding { message, reason: validation.reason, at });
                 }
             }
         }
@@ -136,7 +172,10 @@ impl Policy {
         for (at, (key, annotation)) in self.annotations.iter().enumerate() {
             let result = evaluate(annotation, with, &composition, left).inspect_err(|_| *left = 0)?;
             match result {
-                Err(why) => denied.extend(self.on_error(why, at)),
+                Err(why) if self.failure == FailurePolicy::Fail => {
+                    denied.push(Finding { message: why, reason: Reason::Invalid, at });
+                }
+                Err(_) => {}
                 Ok(Value::String(text)) => {
                     let text = text.trim();
                     let end = text.floor_char_boundary(ANNOTATION_BYTES_MAX);

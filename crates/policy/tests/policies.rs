@@ -64,7 +64,7 @@ fn with_inputs<R>(object: &Value, ask: impl FnOnce(&Inputs<'_>) -> R) -> R {
 
 /// What a policy has against `object`.
 fn decided(policy: &Policy, object: &Value, left: &mut u64) -> String {
-    let outcome = with_inputs(object, |inputs| policy.validate(inputs, inputs, left));
+    let outcome = with_inputs(object, |inputs| policy.validate(inputs, inputs, left, |_| ()));
     let mut text = String::new();
     for decision in &outcome.failed {
         let _ = writeln!(text, "{}: {}", decision.reason.as_str(), decision.message);
@@ -89,11 +89,24 @@ fn an_audit_log_is_told_what_annotations_say() {
     ] });
     let object = json!({ "data": { "k": "v" } });
     let policy = policy(spec);
-    let outcome = with_inputs(&object, |inputs| policy.validate(inputs, inputs, &mut { WRITE_COST_MAX }));
+    let outcome =
+        with_inputs(&object, |inputs| policy.validate(inputs, inputs, &mut { WRITE_COST_MAX }, |_| ()));
     assert_eq!(outcome.noted, [("a".to_owned(), "says v".to_owned())]);
     let denied: Vec<_> = outcome.denied.iter().map(|finding| (finding.at, &*finding.message)).collect();
     assert_eq!(denied.len(), 1, "{denied:?}");
     assert_eq!(denied[0].0, 3);
+}
+
+#[test]
+fn what_cannot_be_evaluated_and_does_not_count_is_told_apart() {
+    let spec = json!({ "failurePolicy": "Ignore", "validations": [{ "expression": "object.data.none == 'x'" }],
+        "matchConditions": [{ "name": "has", "expression": "has(object.data)" }] });
+    let (policy, object, mut errors) = (policy(spec), json!({ "data": {} }), None);
+    let outcome = with_inputs(&object, |inputs| {
+        policy.validate(inputs, inputs, &mut { WRITE_COST_MAX }, |of_conditions| errors = Some(of_conditions))
+    });
+    assert!(outcome.failed.is_empty() && outcome.ignored.len() == 1, "{outcome:?}");
+    assert_eq!(errors, Some(0), "its conditions were looked at");
 }
 
 #[test]

@@ -14,16 +14,15 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::sync::Semaphore;
 
 use crate::carried::{Carried, ProxiedAnswer, Upgraded};
-use crate::dial::{self, Sender};
+use crate::dial::{self, Handshake, Sender};
 use crate::error::{ProxyError, of_http};
 use crate::limits::{
     ADDRESSES_TRIED_MAX, CONNECT_WAIT, CONNECT_WAIT_WITH_OTHERS, IDLE_MAX, IDLE_WAIT, PASSED_OVER,
-    PASSED_OVER_MAX, REQUESTS_MAX,
+    PASSED_OVER_MAX, REQUESTS_MAX, VISITS_MAX,
 };
 use crate::tls::{self, ClientIdentity, Trust};
 
@@ -35,8 +34,7 @@ pub type RequestBody = Either<Incoming, Empty<Bytes>>;
 pub struct Upstream(Arc<Inner>);
 
 pub(crate) struct Inner {
-    tls: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    handshake: Option<Handshake>,
     clock: Clock,
     tasks: Tasks,
     _cut: CutOnDrop,
@@ -68,19 +66,14 @@ impl Upstream {
         own: Option<&ClientIdentity>,
         clock: Clock,
     ) -> Result<Upstream, String> {
-        let tls = tls::config(trust, own)?;
-        let name = ServerName::try_from(name.to_owned());
-        let name = name.map_err(|_| "tls: the server's name is no name of a host".to_owned())?;
+        let handshake = Handshake { config: tls::config(trust, own)?, name: server_name(name)? };
+        Ok(Upstream::of(Some(handshake), Arc::new(Semaphore::new(REQUESTS_MAX)), clock))
+    }
+
+    fn of(handshake: Option<Handshake>, turns: Arc<Semaphore>, clock: Clock) -> Upstream {
         let tasks = Tasks::new();
-        Ok(Upstream(Arc::new(Inner {
-            tls,
-            name,
-            clock,
-            _cut: tasks.cut_on_drop(),
-            tasks,
-            turns: Arc::new(Semaphore::new(REQUESTS_MAX)),
-            state: Mutex::default(),
-        })))
+        let cut = tasks.cut_on_drop();
+        Upstream(Arc::new(Inner { handshake, clock, _cut: cut, tasks, turns, state: Mutex::default() }))
     }
 
     /// Sends a request, and waits for the head of its answer for as long as whoever calls. Cancel-safe: the
@@ -156,7 +149,7 @@ impl Upstream {
     }
 
     async fn dial(&self, address: &str, wait: Duration) -> Result<Sender, ProxyError> {
-        let (sender, driver) = dial::open(&self.0.tls, &self.0.name, address, wait, &self.0.clock).await?;
+        let (sender, driver) = dial::open(self.0.handshake.as_ref(), address, wait, &self.0.clock).await?;
         self.0.tasks.spawn("connection to an aggregated server", async move {
             // Its request was told what went wrong.
             let _ = driver.with_upgrades().await;
@@ -211,11 +204,40 @@ impl Upstream {
     }
 }
 
-/// Names where it goes.
+fn server_name(name: &str) -> Result<ServerName<'static>, String> {
+    let name = ServerName::try_from(name.to_owned());
+    name.map_err(|_| "tls: the server's name is no name of a host".to_owned())
+}
+
+/// Ways to what runs behind objects of clients: each is a connection for one request, to whoever is there.
+pub struct Visits {
+    turns: Arc<Semaphore>,
+    clock: Clock,
+}
+
+impl Visits {
+    pub fn new(clock: Clock) -> Visits {
+        Visits { turns: Arc::new(Semaphore::new(VISITS_MAX)), clock }
+    }
+
+    /// - `is_encrypted`: by TLS, where nobody needs to vouch for it, as in kube-apiserver.
+    ///
+    /// # Errors
+    /// What cannot be used.
+    pub fn at(&self, host: &str, is_encrypted: bool) -> Result<Upstream, String> {
+        let handshake = match is_encrypted {
+            true => Some(Handshake { config: tls::config(&Trust::Anybody, None)?, name: server_name(host)? }),
+            false => None,
+        };
+        Ok(Upstream::of(handshake, self.turns.clone(), self.clock.clone()))
+    }
+}
+
+/// Names where it goes, unless that is said.
 fn with_host(mut request: Request<RequestBody>, address: &str) -> Request<RequestBody> {
     // An address that was connected to, or is about to be, has no bytes that no header could have.
     if let Ok(host) = http::HeaderValue::from_str(address) {
-        request.headers_mut().insert(http::header::HOST, host);
+        request.headers_mut().entry(http::header::HOST).or_insert(host);
     }
     *request.version_mut() = http::Version::HTTP_11;
     request

@@ -1,4 +1,5 @@
-//! An answer on its way back: a body a piece at a time, or a connection of another protocol.
+//! An answer on its way back: a body a piece at a time, perhaps with its links mended, or a connection of
+//! another protocol.
 //!
 //! In: what hyper reads, when it is asked for. Out: the same. Never: more than a buffer of it at once.
 
@@ -17,10 +18,15 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::backend::Upstream;
 use crate::dial::Sender;
 use crate::error::{ProxyError, of_http};
+use crate::html::HtmlLinks;
+use crate::limits::HTML_BYTES;
+use crate::links::Links;
 
 /// What a server answered.
 pub enum ProxiedAnswer {
     Carried(Parts, Carried),
+    /// The client is to ask again at another path: this server says so, and nobody else was asked.
+    Moved(String),
     /// From here on both sides speak the protocol that they agreed on.
     Upgraded(Parts, Upgraded),
 }
@@ -32,6 +38,14 @@ pub struct Carried {
     sender: Option<Sender>,
     _turn: OwnedSemaphorePermit,
     backend: Upstream,
+    mended: Option<Box<Mended>>,
+}
+
+/// HTML whose links are mended as it passes.
+struct Mended {
+    html: HtmlLinks,
+    // What was read and not looked at yet: a piece of the connection's buffer.
+    unread: Bytes,
 }
 
 /// A connection that was upgraded.
@@ -49,7 +63,12 @@ impl Carried {
         turn: OwnedSemaphorePermit,
         backend: Upstream,
     ) -> Carried {
-        Carried { body, sender: Some(sender), _turn: turn, backend }
+        Carried { body, sender: Some(sender), _turn: turn, backend, mended: None }
+    }
+
+    /// From now on its links lead back here.
+    pub(crate) fn mend(&mut self, links: Links) {
+        self.mended = Some(Box::new(Mended { html: HtmlLinks::new(links), unread: Bytes::new() }));
     }
 
     /// The next piece; `None` at the end. Trailers are left out.
@@ -58,10 +77,15 @@ impl Carried {
     /// [`ProxyError::Broken`]: the body has broken off.
     pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ProxyError>> {
         loop {
+            if let Some(data) = self.mended.as_mut().and_then(|mended| mended.next()) {
+                return Poll::Ready(Ok(Some(data)));
+            }
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Ok(Some(data)));
+                    let Ok(data) = frame.into_data() else { continue };
+                    match &mut self.mended {
+                        Some(mended) => mended.unread = data,
+                        None => return Poll::Ready(Ok(Some(data))),
                     }
                 }
                 Some(Err(why)) => {
@@ -72,7 +96,8 @@ impl Carried {
                     if let Some(sender) = self.sender.take() {
                         self.backend.keep(sender);
                     }
-                    return Poll::Ready(Ok(None));
+                    let rest = self.mended.take().and_then(|mut mended| mended.rest());
+                    return Poll::Ready(Ok(rest));
                 }
             }
         }
@@ -91,6 +116,25 @@ impl Carried {
             whole.extend_from_slice(&piece);
         }
         Ok(whole.into())
+    }
+}
+
+impl Mended {
+    /// What becomes of the next part of what was read; `None` once all of it was looked at.
+    fn next(&mut self) -> Option<Bytes> {
+        let mut out = Vec::new();
+        while out.is_empty() && !self.unread.is_empty() {
+            let part = self.unread.split_to(self.unread.len().min(HTML_BYTES));
+            self.html.pass(&part, &mut out);
+        }
+        (!out.is_empty()).then(|| out.into())
+    }
+
+    /// What is left at the end.
+    fn rest(&mut self) -> Option<Bytes> {
+        let mut out = Vec::new();
+        self.html.finish(&mut out);
+        (!out.is_empty()).then(|| out.into())
     }
 }
 

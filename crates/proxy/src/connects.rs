@@ -15,6 +15,8 @@ use crate::carried::ProxiedAnswer;
 /// A request for a part of an object that something else answers.
 #[derive(Clone, Copy)]
 pub struct ConnectRequest<'a> {
+    /// Of which kind the object is, by its plural.
+    pub resource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
     pub subresource: &'a str,
@@ -22,9 +24,16 @@ pub struct ConnectRequest<'a> {
     pub query: &'a Query,
     pub headers: &'a HeaderMap,
     pub is_websocket: bool,
+    /// The path that was asked for, and what of it follows the subresource, part by part; without escapes.
+    pub path: &'a str,
+    pub rest: &'a [String],
+    /// As it came, without its `?`.
+    pub raw_query: Option<&'a str>,
+    /// By which host the client knows this server.
+    pub host: &'a str,
 }
 
-/// Knows what runs behind pods.
+/// Knows what runs behind pods, services and nodes.
 pub trait Connects: Send + Sync {
     /// `None`: nothing does.
     fn connect<'a>(

@@ -1,4 +1,4 @@
-//! From an address to a connection that speaks HTTP/1.1 over TLS.
+//! From an address to a connection that speaks HTTP/1.1, over TLS or as it is.
 //!
 //! In: where, as what, and for how long. Out: what sends requests and what runs the connection. Never: says
 //! anything on it.
@@ -16,24 +16,31 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
 use crate::backend::RequestBody;
 use crate::error::{ProxyError, of_connect, of_handshake, of_http};
 use crate::limits::{BUFFER_BYTES_MAX, HEADERS_MAX};
 
 pub type Sender = SendRequest<RequestBody>;
-pub type Driver = Connection<TokioIo<TlsStream<TcpStream>>, RequestBody>;
+pub type Driver = Connection<TokioIo<Either<TlsStream<TcpStream>, TcpStream>>, RequestBody>;
+
+/// What a handshake goes by.
+pub struct Handshake {
+    pub config: Arc<ClientConfig>,
+    /// What the server's certificate is for.
+    pub name: ServerName<'static>,
+}
 
 /// Opens a connection. Cancel-safe.
 ///
+/// - `handshake`: none where nothing is encrypted.
 /// - `address`: host and port.
-/// - `name`: what the server's certificate is for.
 ///
 /// # Errors
 /// [`ProxyError::Unreached`].
 pub async fn open(
-    tls: &Arc<ClientConfig>,
-    name: &ServerName<'static>,
+    handshake: Option<&Handshake>,
     address: &str,
     wait: Duration,
     clock: &Clock,
@@ -42,8 +49,13 @@ pub async fn open(
         let tcp = TcpStream::connect(address).await.map_err(|why| of_connect(address, &why))?;
         // It fails where the connection is gone already, which the handshake finds out.
         let _ = tcp.set_nodelay(true);
-        let stream = TlsConnector::from(tls.clone()).connect(name.clone(), tcp).await;
-        let stream = stream.map_err(|why| of_handshake(&why))?;
+        let stream = match handshake {
+            Some(Handshake { config, name }) => {
+                let stream = TlsConnector::from(config.clone()).connect(name.clone(), tcp).await;
+                Either::Left(stream.map_err(|why| of_handshake(&why))?)
+            }
+            None => Either::Right(tcp),
+        };
         let mut builder = Builder::new();
         builder.max_buf_size(BUFFER_BYTES_MAX).max_headers(HEADERS_MAX);
         builder.handshake(TokioIo::new(stream)).await.map_err(|why| of_http(&why))

@@ -24,6 +24,16 @@ pub const REQUEST_BYTES: usize = BUFFER_BYTES_MAX + (48 << 10);
 /// The same of one that waits most of the time: its buffers are small then.
 pub const WATCH_BYTES: usize = 48 << 10;
 
+/// Longest tag of HTML in which links are made to lead back. A longer one passes as it is.
+pub const TAG_BYTES_MAX: usize = 16 << 10;
+
+/// HTML that is looked at in one go: with nothing but links in it, it becomes some forty times as long.
+pub const HTML_BYTES: usize = 4 << 10;
+
+/// Requests to what runs behind pods and services that are under way at once: each has a connection of its
+/// own. One more is told to come again.
+pub const VISITS_MAX: usize = 2_048;
+
 /// Connections without a request that are kept for the next one, of one route. One more is closed.
 pub const IDLE_MAX: usize = 16;
 

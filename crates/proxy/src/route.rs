@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use forebay_apimachinery::Caller;
-use http::header::{CONNECTION, UPGRADE};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HOST, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 
@@ -19,6 +19,7 @@ use crate::carried::ProxiedAnswer;
 use crate::error::ProxyError;
 use crate::headers::{asks_for_upgrade, without_hops};
 use crate::identity::Spoken;
+use crate::links::Links;
 
 /// A service that serves a version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +129,7 @@ impl ProxyRoute {
         let first = self.reach.address(&self.service).map_err(|_| ProxyError::Unavailable)?;
         let upgrade = asks_for_upgrade(&headers);
         without_hops(&mut headers);
+        headers.remove(HOST);
         self.spoken.tell(&mut headers, caller)?;
         let forwarded = Forwarded { method, target, headers };
         pass(backend, (&first, || self.reach.others(&self.service)), forwarded, upgrade, body).await
@@ -163,8 +165,49 @@ pub async fn forward(
 ) -> Result<ProxiedAnswer, ProxyError> {
     let upgrade = asks_for_upgrade(&headers);
     without_hops(&mut headers);
+    headers.remove(HOST);
     Spoken::default().hush(&mut headers);
     pass(backend, (address, Vec::new), Forwarded { method, target, headers }, upgrade, body).await
+}
+
+/// The same to what a client has put there, which knows nothing of the path that leads there: its links are
+/// made to lead back through this server.
+///
+/// # Errors
+/// [`ProxyError`].
+pub async fn visit(
+    backend: &Upstream,
+    address: &str,
+    Forwarded { method, target, mut headers }: Forwarded,
+    links: Links,
+    body: RequestBody,
+) -> Result<ProxiedAnswer, ProxyError> {
+    let upgrade = asks_for_upgrade(&headers);
+    without_hops(&mut headers);
+    Spoken::default().hush(&mut headers);
+    if let Ok(host) = HeaderValue::from_str(&links.asked_host) {
+        headers.insert(HOST, host);
+    }
+    if upgrade.is_some() {
+        return pass(backend, (address, Vec::new), Forwarded { method, target, headers }, upgrade, body)
+            .await;
+    }
+    if let Ok(forwarded) = HeaderValue::from_str(&links.joined(target.path())) {
+        headers.insert("x-forwarded-uri", forwarded);
+    }
+    let texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    if texts.flat_map(|text| text.split(',')).any(|sort| sort.trim_start().starts_with("text/html")) {
+        // What is compressed could not be read on its way.
+        headers.remove(ACCEPT_ENCODING);
+    }
+    let forwarded = Forwarded { method, target, headers };
+    let mut answer = pass(backend, (address, Vec::new), forwarded, None, body).await?;
+    if let ProxiedAnswer::Carried(head, carried) = &mut answer
+        && links.mend(head)
+    {
+        carried.mend(links);
+    }
+    Ok(answer)
 }
 
 /// - `headers` of what is forwarded: without those of a connection.

@@ -68,8 +68,8 @@ fn main() {
                         version: "v1",
                         namespace: "namespace2",
                         resource,
-                        subresource: "",
                         name: "x",
+                        ..ResourceAttributes::default()
                     };
                     let caller = &callers[at * 7 % callers.len()];
                     let asked = Attributes { caller, verb: &Verb::Get, about: About::Resource(of) };

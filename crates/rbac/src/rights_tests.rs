@@ -177,7 +177,7 @@ fn allows(rule: &Value, asked: &Asked) -> bool {
 
 fn decide(rights: &Rights, asked: &Asked) -> Ruling {
     let Asked { caller, group, namespace, resource, subresource, name, .. } = asked;
-    let of = ResourceAttributes { group, version: "v1", namespace, resource, subresource, name };
+    let of = ResourceAttributes { group, namespace, resource, subresource, name, ..Default::default() };
     let about = asked.path.map_or(About::Resource(of), About::Path);
     rights.decide(&Attributes { caller, verb: &Verb::named(asked.verb), about })
 }
@@ -431,7 +431,7 @@ fn ask(
     rights: &Rights,
     (caller, verb, group, resource, namespace): &(Caller, Verb, String, String, String),
 ) -> bool {
-    let of = ResourceAttributes { group, version: "v1", namespace, resource, subresource: "", name: "x" };
+    let of = ResourceAttributes { group, namespace, resource, name: "x", ..Default::default() };
     let found = rights.decide(&Attributes { caller, verb, about: About::Resource(of) });
     matches!(found, Ruling::Allowed(_))
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{About, ResourceAttributes};
+use forebay_apimachinery::{About, Attributes, ResourceAttributes};
 use serde_json::Value;
 
 use crate::question::{Marks, Question, mark};
@@ -42,6 +42,12 @@ impl Role {
 
     pub fn rules(&self) -> &[PolicyRule] {
         &self.rules
+    }
+
+    /// Whether one of its rules does: of a role that is not bound to anybody, but had by whoever asks.
+    pub fn permits(&self, asked: &Attributes<'_>) -> bool {
+        let question = Question::of(asked);
+        question.may_match(self.marks) && self.allows(&question)
     }
 
     /// Whether one of its rules does.
@@ -123,7 +129,7 @@ fn marks(texts: &Texts) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use forebay_apimachinery::{Attributes, Caller, Verb};
+    use forebay_apimachinery::{Caller, Verb};
     use serde_json::json;
 
     use super::*;

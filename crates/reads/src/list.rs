@@ -85,7 +85,8 @@ impl Planned<ListPlan, Shown> {
         let list = Listed::new(page, (served, shown), store.lists.clone(), timestamp(&clock), is_shared);
         let list = if is_shared {
             let among = Among { shared: &shared, store, clock: &clock };
-            among.equals(list, making, waits).await
+            // What others made meanwhile may have failed to convert.
+            of.guard(among.equals(list, making, waits)).await?
         } else {
             Arc::new(list)
         };
@@ -322,7 +323,7 @@ mod tests {
     use crate::As;
     use crate::gathering::Gatherings;
     use crate::limits::GATHERINGS_MAX;
-    use crate::tests::{World, config_maps};
+    use crate::tests::{Tabs, World, config_maps};
 
     const MAKING: Duration = Duration::from_millis(100);
 
@@ -441,6 +442,30 @@ mod tests {
         // Who asks for a state that others read waits for nobody.
         let fourth = among_equals(&world, &waits).await;
         assert!(fourth.is_same(&second) && waits.get() == 2);
+    }
+
+    #[tokio::test]
+    async fn a_list_that_gathers_is_refused_if_its_objects_fail_to_convert_meanwhile() {
+        let tabs = Tabs::new().await;
+        for number in 0..10 {
+            tabs.put(&format!("t-{number}"), &"x".repeat(30_000)).await;
+        }
+        let plan = |options: &ListOptions| {
+            tabs.planner.list(&tabs.target, options, As::Object.into()).expect("is in order")
+        };
+        let first = plan(&ListOptions::default()).run(()).await.expect("lists").body;
+        tabs.put("u", "x").await;
+        drop(plan(&ListOptions::default()).run(()).await.expect("lists"));
+        tabs.put("v", "bad").await;
+        tabs.converts.begun.notified().await;
+        // From here on time passes only here.
+        tokio::time::pause();
+        let gatherings = &tabs.planner.shared.gatherings;
+        assert!(gatherings.join(first.list.wanted(), MAKING, tabs.clock.now()).is_none());
+        let any = ListOptions { resource_version: "0".into(), ..ListOptions::default() };
+        let waits = || tabs.converts.fails.notify_one();
+        let refused = plan(&any).run_among_equals((), MAKING, waits).await;
+        assert_eq!(refused.err().expect("it fails to convert").message, "it is bad");
     }
 
     #[tokio::test]

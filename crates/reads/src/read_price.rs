@@ -36,7 +36,7 @@ const BLOCK_BYTE: u64 = 450;
 const ROW_BYTES: usize = 300;
 
 /// How a list is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rendering {
     pub making: Making,
     /// From how many bytes on it is deflated, if it is.
@@ -44,7 +44,7 @@ pub struct Rendering {
 }
 
 /// What is made of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Making {
     /// Nothing: it goes as it is stored.
     Stored,

@@ -21,7 +21,7 @@ impl ShownStore {
     /// Of a LIST.
     ///
     /// # Errors
-    /// 405 for what is not stored; what fails to convert.
+    /// 405 for what is not stored; what fails to convert; 429 where memory is too short to convert it.
     pub async fn of(served: &Served, plan: &ListPlan) -> Result<ShownStore, Status> {
         let after = match plan.freshness {
             Freshness::Exact(revision) => Some(revision),
@@ -39,8 +39,9 @@ impl ShownStore {
         match served.converted.as_ref().filter(|converted| converted.has_view()) {
             None => Ok(ShownStore { store, view: None }),
             Some(converted) => {
-                let view = converted.view(after);
-                view.ready().await?;
+                let view = converted.view(after)?;
+                // Boxed, because others have none of it.
+                Box::pin(view.ready()).await?;
                 Ok(ShownStore { store: view.store().clone(), view: Some(view) })
             }
         }
@@ -56,7 +57,7 @@ impl ShownStore {
     /// What failed to convert.
     pub async fn guard<T>(&self, read: impl Future<Output = T>) -> Result<T, Status> {
         match &self.view {
-            Some(view) => view.guard(read).await,
+            Some(view) => Box::pin(view.guard(read)).await,
             None => Ok(read.await),
         }
     }

@@ -1,6 +1,8 @@
 //! For tests of this crate: the built-in resources on a store in memory, into which objects are put as they
 //! are stored.
 
+mod tabs;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::frames::EventForm;
 use crate::{As, ListBody, Planned, Planner, WatchBody, WatchPlan, status_without_code};
+pub(crate) use tabs::Tabs;
 
 pub(crate) struct World {
     pub(crate) planner: Planner,

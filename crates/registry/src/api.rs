@@ -6,12 +6,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use forebay_api::{
-    Answer, Api, Awaited, Body, DeletedCollection, Eventual, MayCreate, PatchKind, Read, ReviewRequest,
+    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, Eventual, MayCreate, PatchKind, Read,
+    ReviewRequest,
 };
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::{Catalog, Target};
 use forebay_reads::{DeletionPlan, EventForm, Freshness, ListPlan, Planned, Shown, WatchPlan};
+use serde_json::Value;
 
 use crate::registry::Registry;
 use crate::{apply, create, delete, get, review, subresources, update};
@@ -107,6 +109,10 @@ impl Api for Registry {
 
     fn connect<'a>(&'a self, target: &'a Target) -> Awaited<'a, Infallible> {
         Eventual::Now(Err(no_kubelet(target)))
+    }
+
+    fn admit_connection<'a>(&'a self, target: &'a Target, options: Value) -> Awaited<'a, AdmittedOptions> {
+        Eventual::later(review::connection(&self.0, target, options))
     }
 
     fn review<'a>(

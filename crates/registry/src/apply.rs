@@ -46,7 +46,11 @@ async fn apply_object(
     options: &PatchOptions,
     may_create: Option<&MayCreate>,
 ) -> Result<Answer, Status> {
-    let config = Configuration::parse(target, body, options.force)?;
+    let config = match Configuration::parse(target, body, options.force) {
+        // What is not there and is not created so is not found, whatever is applied.
+        Err(_) if !creates(target) && !target.is_there().await? => return Err(target.not_found()),
+        parsed => parsed?,
+    };
     for _ in 0..ROUNDS_MAX {
         match change(context, target, &config, options).await {
             Err(status) if status.reason == Reason::NotFound && creates(target) => {}

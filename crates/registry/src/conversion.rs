@@ -11,7 +11,7 @@ use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::crd::text;
 use forebay_catalog::{Converting, Converts, WebhookConversion, errors};
 use forebay_webhooks::conversion::{AskedToConvert, ConversionWebhook, conversion_review, converted};
-use forebay_webhooks::{Calling, Destination, NoAnswer};
+use forebay_webhooks::{Calling, Destination, too_late};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -63,7 +63,8 @@ impl Webhook {
             return Err(Status::internal("webhook configuration must have either service or URL"));
         }
         let texts: Vec<Bytes> = objects.iter().map(|object| Bytes::from(object.to_string())).collect();
-        lease.charge(texts.iter().map(Bytes::len).sum())?;
+        let holds: usize = texts.iter().map(Bytes::len).sum();
+        lease.charge(holds)?;
         let (uid, url) = (context.random.uuid(), self.webhook.client.target());
         let calling = Calling {
             client: self.webhook.client.clone(),
@@ -73,13 +74,14 @@ impl Webhook {
             has_others: false,
             parts: conversion_review(version, &uid, to, texts),
             lease: lease.clone(),
+            holds,
+            begun: Arc::default(),
         };
+        let begun = calling.begun.clone();
         let began = context.clock.now();
         let answered = tokio::select! {
             answered = write::reach(context, calling) => answered,
-            () = context.clock.sleep(CONVERSION_WAIT) => {
-                Err(NoAnswer::Failed("context deadline exceeded".to_owned()))
-            }
+            () = context.clock.sleep(CONVERSION_WAIT) => Err(too_late(&begun)),
         };
         let asked = AskedToConvert { version, uid: &uid, to, objects: &objects };
         let made = converted(&asked, (&url, answered), lease);

@@ -42,6 +42,11 @@ impl Identity {
         Identity { name, hostname: hostname.to_owned() }
     }
 
+    /// What it is called among the servers of its store.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Makes `lease` say that `holder` is there `now`.
     pub(crate) fn put_into(&self, lease: &mut Value, holder: &str, now: Timestamp) {
         lease["metadata"]["labels"][LABEL] = COMPONENT.into();

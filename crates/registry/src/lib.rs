@@ -46,7 +46,10 @@ mod update;
 mod write;
 
 pub use config::Config;
-pub use forebay_admission::{Admission, LimitedResources, SecurityConfiguration};
+pub use forebay_admission::{
+    Admission, DefaultTolerations, EventRates, LimitedResources, LostNodes, NodeSelectors, PluginSettings,
+    SecurityConfiguration,
+};
 pub use identity::Identity;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use registry::Registry;

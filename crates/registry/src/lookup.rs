@@ -2,17 +2,24 @@
 
 use std::sync::Arc;
 
-use forebay_admission::{Admitted, Lookup, ReadFrom};
-use forebay_api::Eventual;
-use forebay_apimachinery::Status;
-use forebay_catalog::errors;
+use forebay_admission::{Admitted, KindServed, Lookup, ReadFrom};
+use forebay_api::{Body, Eventual};
+use forebay_apimachinery::options::CreateOptions;
+use forebay_apimachinery::resource::split_api_version;
+use forebay_apimachinery::{GroupVersionKind, Reason, Status};
+use forebay_catalog::{Target, errors};
 use forebay_object::Object;
+use serde_json::json;
 
 use crate::context::Context;
+use crate::create;
 
-impl Lookup for Context {
+/// Of the shared one: what is made here is made by a write of its own.
+pub(crate) struct Looking<'c>(pub(crate) &'c Arc<Context>);
+
+impl Lookup for Looking<'_> {
     fn cached(&self, (group, resource): ReadFrom, namespace: &str, name: &str) -> Option<Arc<Object>> {
-        let store = self.built_in(group, "v1", resource).ok()?;
+        let store = self.0.built_in(group, "v1", resource).ok()?;
         Some(store.cached(&store.key(namespace, name))?.object)
     }
 
@@ -23,29 +30,50 @@ impl Lookup for Context {
         name: &'a str,
     ) -> Eventual<'a, Result<Option<Arc<Object>>, Status>> {
         Eventual::later(async move {
-            let store = self.built_in(group, "v1", resource)?;
+            let store = self.0.built_in(group, "v1", resource)?;
             Ok(store.live(&store.key(namespace, name)).await?.map(|found| found.object))
         })
     }
 
     fn marked(&self, (group, resource): ReadFrom, mark: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.built_in(group, "v1", resource) else { return Vec::new() };
+        let Ok(store) = self.0.built_in(group, "v1", resource) else { return Vec::new() };
         let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
         let all = snapshot.range(&store.reach(None, None), None);
         all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect()
     }
 
     fn in_namespace(&self, (group, resource): ReadFrom, namespace: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.built_in(group, "v1", resource) else { return Vec::new() };
+        let Ok(store) = self.0.built_in(group, "v1", resource) else { return Vec::new() };
         let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
         snapshot.range(&store.reach(Some(namespace), None), None).cloned().collect()
     }
 
     fn fresh(&self, (group, resource): ReadFrom) -> Admitted<'_> {
         Eventual::later(async move {
-            let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-            let store = self.built_in(group, "v1", resource)?;
+            let deadline = self.0.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+            let store = self.0.built_in(group, "v1", resource)?;
             store.cacher.fresh(deadline).await.map(drop).map_err(|error| errors::cache(&error))
+        })
+    }
+
+    fn kind(&self, api_version: &str, kind: &str) -> Option<KindServed> {
+        let (group, version) = split_api_version(api_version);
+        let wanted = GroupVersionKind::new(group, version, kind);
+        let catalog = self.0.catalog();
+        let served = catalog.iter().find(|served| served.gvk == wanted && served.store.is_some())?;
+        Some(KindServed { resource: served.resource().to_owned(), namespaced: served.namespaced })
+    }
+
+    fn make_namespace<'a>(&'a self, name: &'a str) -> Admitted<'a> {
+        Eventual::later(async move {
+            let served = self.0.catalog().resource("", "v1", "namespaces").cloned();
+            let served = served.ok_or_else(|| Status::internal("namespaces are not served"))?;
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+            let (all, body) = (Target::of_server(served, None, None), Body::Value(namespace));
+            match create::create(self.0, &all, &body, &CreateOptions::default()).await {
+                Err(status) if status.reason != Reason::AlreadyExists => Err(status),
+                _ => Ok(()),
+            }
         })
     }
 }

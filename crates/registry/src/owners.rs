@@ -54,7 +54,7 @@ pub(crate) fn status_by_server(
     live["status"] = Value::Null;
     let lease = Lease::of_server();
     let applied = of_served(served, "status", context, &lease, |fields| {
-        fields.apply(Some(&live), &config, manager, true)
+        fields.apply(Some(std::borrow::Cow::Owned(live)), &config, manager, true, usize::MAX)
     })??;
     set_entries(object, entries_of(&applied).to_vec());
     Ok(())

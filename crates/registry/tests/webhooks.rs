@@ -346,9 +346,9 @@ async fn an_audit_log_is_told_what_webhooks_and_policies_say() {
     world.create_as(&target, config_map("a")).await.expect("created");
     let told: Vec<String> = audit.take().into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let mutated = |name: &str| {
-        format!(r#"{{"configuration":"mutating","mutated":false,"webhook":"{name}.example.com"}}"#)
+        format!(r#"{{"configuration":"mutating","webhook":"{name}.example.com","mutated":false}}"#)
     };
-    let failure = r#"[{"binding":"b","expressionIndex":1,"message":"never","policy":"p.example.com","validationActions":["Audit"]}]"#;
+    let failure = r#"[{"message":"never","policy":"p.example.com","binding":"b","expressionIndex":1,"validationActions":["Audit"]}]"#;
     assert_eq!(
         told,
         [

@@ -21,4 +21,8 @@ pub const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
 pub const ROOM_WAITING_MAX: usize = 4_096;
 pub const ROOM_WAITING_PER_USER_MAX: usize = 2_048;
 
+/// What is admitted may grow while it is worked on, beyond the room by one part in so many of it, where
+/// memory is not short.
+pub const ROOM_GROWTH_SHARE: usize = 8;
+
 const _: () = assert!(ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);

@@ -74,6 +74,18 @@ impl Clock {
         }
     }
 
+    /// The same in microseconds, as far as the clock has them.
+    #[allow(clippy::disallowed_methods, reason = "rt is where the clock is read")]
+    pub fn unix_us(&self) -> u64 {
+        match &self.0 {
+            Source::System => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_micros() as u64)
+            }
+            Source::Manual(cell) => cell.load(Ordering::Acquire) * 1000,
+            Source::Steady { unix_ms, at } => unix_ms * 1000 + (self.now() - *at).as_micros() as u64,
+        }
+    }
+
     /// Monotonic time, for deadlines. Follows tokio's clock, which tests pause.
     #[allow(clippy::disallowed_methods, reason = "rt is where the clock is read")]
     pub fn now(&self) -> Instant {

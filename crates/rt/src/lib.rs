@@ -32,4 +32,4 @@ pub use stagger::Stagger;
 pub use tasks::{CutOnDrop, Raised, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};
 pub use told::Told;
-pub use turns::{LongTurns, TURN_CPU_MAX, long_turns};
+pub use turns::{LongTurns, TURN_CPU_MAX, long_turns, used_cpu};

@@ -93,6 +93,11 @@ fn look(task: &'static str, began: Instant) {
     }
 }
 
+/// CPU that this thread has used; `None` where time is not the machine's. It takes 0.5 us to read.
+pub fn used_cpu() -> Option<Duration> {
+    (!blocking::as_tasks()).then(thread_cpu)
+}
+
 /// CPU that this thread has used.
 fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -117,6 +117,7 @@ fn config() -> ApiServerConfig {
         watch_termination_grace: Duration::ZERO,
         memory: Memory::UNLIMITED,
         external_address: None,
+        flags: Default::default(),
         version: VersionInfo {
             kubernetes: "v1.36.3".into(),
             forebay: "0.0.0".into(),

@@ -16,8 +16,7 @@ use super::meta::{IMMUTABLE, label_key, label_value, labels, validate_built_in_c
 use super::names::NameRule;
 use super::rule::{Context, NONE, Rules, Update};
 use super::value::{
-    Members, child, child_or_empty, default, list, objects, objects_mut, same_member, same_objects, text,
-    text_opt, texts,
+    Members, child, child_or_empty, default, list, objects, objects_mut, same_member, text, text_opt, texts,
 };
 
 const ADDRESSES_MAX: usize = 100;
@@ -71,7 +70,7 @@ fn defaults(slice: &mut Members) {
 fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
     let old = update.old;
     let labels = |object| child_or_empty(child_or_empty(object, "metadata"), "labels");
-    if !same_but_meta(new, old) || !same_objects(labels(new), labels(old)) {
+    if !same_but_meta(new, old) || labels(new) != labels(old) {
         bump_generation(new, old);
     }
     if !same_member(new, old, "endpoints") {

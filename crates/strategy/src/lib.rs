@@ -61,7 +61,7 @@ use forebay_apimachinery::Cause;
 use serde_json::Value;
 
 pub use authorization::{evaluation_error, validate_access_review};
-pub use certificates::subject_restriction;
+pub use certificates::{requested_common_name, subject_restriction};
 pub use core::binding::{BindingError, bind};
 pub use core::pod::qos::class as pod_class;
 pub use core::pod::resources::is_extended as is_extended_resource;
@@ -88,6 +88,25 @@ use value::{Members, child_made, child_mut, child_or_empty};
 pub fn defaults(kind: &GroupKind<'_>, object: &mut Value) {
     if let (None, Some(members)) = (kind.custom, object.as_object_mut()) {
         (kind.rules().defaults)(members);
+    }
+}
+
+/// Puts in the labels that an object has by default and is given in the end only; whether there are some.
+/// They are for a look at it: [`take_lent_labels`] takes them out again.
+pub fn lend_labels(kind: &GroupKind<'_>, object: &mut Value) -> bool {
+    let Some(members) = object.as_object_mut().filter(|_| kind.custom.is_none()) else { return false };
+    let labels = (kind.rules().labels_by_default)(members);
+    let is_lent = labels.is_some();
+    if let Some(labels) = labels {
+        child_made(members, "metadata").insert("labels".into(), Value::Object(labels));
+    }
+    is_lent
+}
+
+/// Takes out what [`lend_labels`] put in, if it did.
+pub fn take_lent_labels(object: &mut Value, is_lent: bool) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| is_lent) {
+        metadata.remove("labels");
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Rules {
     /// Whether that validation asks of finalizers without a domain to be known.
     pub knows_finalizers: bool,
     pub defaults: fn(&mut Members),
+    /// Labels that an object has by Go's defaults and gets here in the end, as those may grow: who owns
+    /// fields is noted with them.
+    pub labels_by_default: fn(&Members) -> Option<Members>,
     pub prepare_create: fn(&mut Members, &Context<'_>),
     pub prepare_update: fn(&mut Members, &Update<'_>, &Context<'_>),
     pub validate_create: fn(&Members, &mut Causes),
@@ -89,6 +92,7 @@ pub const NONE: Rules = Rules {
     name: None,
     knows_finalizers: true,
     defaults: |_| {},
+    labels_by_default: |_| None,
     prepare_create: |_, _| {},
     prepare_update: |_, _, _| {},
     validate_create: |_, _| {},

@@ -171,6 +171,7 @@ pub fn same(name: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
     steps::add(1);
     match (a, b) {
         (None, None) => true,
+        (Some(Value::Object(a)), Some(Value::Object(b))) if is_map(name, a) && is_map(name, b) => a == b,
         (Some(Value::Object(a)), Some(Value::Object(b))) => same_objects(a, b),
         (Some(Value::Array(a)), Some(Value::Array(b))) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same("", Some(a), Some(b)))
@@ -213,6 +214,28 @@ fn is_zero(name: &str, value: &Value) -> bool {
         Value::Bool(true) => false,
     }
 }
+
+/// Whether it is a map of texts, in which an empty one is one nevertheless.
+fn is_map(name: &str, members: &Members) -> bool {
+    MAPS.binary_search(&name).is_ok() && members.values().all(Value::is_string)
+}
+
+/// Maps of texts, sorted. A selector may be one.
+const MAPS: &[&str] = &[
+    "annotations",
+    "attachmentMetadata",
+    "binaryData",
+    "data",
+    "deprecatedTopology",
+    "labels",
+    "matchLabels",
+    "nodeSelector",
+    "options",
+    "parameters",
+    "selector",
+    "userAnnotations",
+    "volumeAttributes",
+];
 
 /// Structs that Go writes though they are empty.
 const ALWAYS_THERE: &[&str] = &[
@@ -308,7 +331,7 @@ mod tests {
 
     #[test]
     fn pointers_are_sorted_for_the_search() {
-        assert!(POINTERS.is_sorted());
+        assert!(POINTERS.is_sorted() && MAPS.is_sorted());
     }
 
     #[test]
@@ -325,6 +348,9 @@ mod tests {
             (json!({"a": [1, 2]}), json!({"a": [2, 1]}), false),
             (json!({"a": [{"b": ""}]}), json!({"a": [{}]}), true),
             (json!({"a": 1}), json!({"a": "1"}), false),
+            (json!({"labels": {"a": ""}}), json!({"labels": {}}), false),
+            (json!({"data": {"a": "", "b": "1"}}), json!({"data": {"b": "1"}}), false),
+            (json!({"selector": {"matchExpressions": []}}), json!({"selector": {}}), true),
         ];
         for (a, b, equal) in rows {
             assert_eq!(same("", Some(&a), Some(&b)), equal, "{a} {b}");

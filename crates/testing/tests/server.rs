@@ -109,7 +109,7 @@ async fn it_takes_the_flags_of_serve() {
     create(&maps(&server), "one").await;
     for (flag, want) in [
         ("--no-such-flag", "unknown flag: --no-such-flag"),
-        ("--audit-log-path=x", "--audit-log-path is not served yet"),
+        ("--etcd-servers-overrides=x", "--etcd-servers-overrides is not served yet"),
         ("serve", "unexpected argument: serve"),
     ] {
         let refused = TestServer::builder().flag(flag).start().await;

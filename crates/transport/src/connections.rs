@@ -21,6 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -355,6 +356,11 @@ impl Connection {
     /// To be called once TLS is set up: what is written to this connection goes through `socket`.
     pub fn writes_to(&self, socket: &Arc<Socket>) {
         let _first = self.socket.set(socket.clone());
+    }
+
+    /// Who is at its other end, once TLS is set up.
+    pub fn remote(&self) -> Option<SocketAddr> {
+        self.socket.get().map(|socket| socket.peer())
     }
 
     /// From now on this connection is told to go when it has been idle for too long.

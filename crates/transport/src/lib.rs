@@ -6,6 +6,7 @@
 //! knows what is served.
 
 mod abort;
+mod arrivals;
 mod connections;
 mod counts;
 mod dead_peers;
@@ -17,6 +18,7 @@ mod piecewise_body;
 mod reply;
 mod request_heads;
 mod response_channel;
+mod sending;
 mod server;
 mod server_tls;
 mod service;
@@ -29,12 +31,14 @@ mod tunnel;
 pub mod websocket;
 
 pub use abort::{Abort, UntilAborted};
+pub use arrivals::{Arrival, Arrivals};
 pub use connections::{Connection, ConnectionSlot, Connections, OpenRequest};
 pub use counts::{ConnectionCounts, Counter, GoesFor};
 pub use drain::{Drain, WatchSlot, WatchTurn};
 pub use piecewise_body::{BodySource, PiecewiseBody, RunOn, Stalled};
 pub use reply::{Exchange, Reply, SentBy};
 pub use response_channel::{ResponseChannel, SendBuffer};
+pub use sending::picos_to_send_byte;
 pub use server::{HttpServer, listen, serve_stream};
 pub use server_tls::{Http2, ServerTls, TlsError, certificates};
 pub use service::{ReaderWait, ReplyBody, Service, Tunnel};

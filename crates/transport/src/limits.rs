@@ -194,3 +194,9 @@ const _: () = assert!(STREAM_SEND_BYTES + PIECE_BYTES <= 32 << 10 && PIECE_BYTES
 /// would be some bytes, modulo 4 KiB, ahead of what is copied, and there `rep movsb`, by which libc copies
 /// more than 8 KiB, takes 30 times as long on AMD Zen (ADR 42).
 pub const SHARED_LEAD_BYTES: usize = 64;
+
+/// What a connection sends is measured for so many bytes, then not for so many, and never where less is
+/// written at once: the two readings of the clock would be most of it.
+pub const SAMPLE_BYTES: usize = 256 << 10;
+pub const SAMPLE_EVERY_BYTES: usize = 2 << 20;
+pub const SAMPLE_WRITE_BYTES_MIN: usize = 8 << 10;

@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server;
 
 use crate::limits::{AHEAD_BYTES_MAX, TLS_GATHER_BYTES};
+use crate::sending::SendMeter;
 use crate::socket::{Socket, SocketStream};
 
 /// Is called with the client's certificates before something is read from the client.
@@ -55,6 +56,7 @@ struct Session {
     gathered: usize,
     // Plain bytes that were read so far.
     heard: usize,
+    meter: SendMeter,
 }
 
 impl TlsConnection {
@@ -160,11 +162,19 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 
 impl Session {
     fn new(tls: server::TlsStream<SocketStream>) -> Session {
-        Session { tls, before_read: None, gathered: 0, heard: 0 }
+        Session { tls, before_read: None, gathered: 0, heard: 0, meter: SendMeter::default() }
     }
 
     /// Seals `bufs`, as much of them as there is room for, and writes once enough has come together.
     fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let began = self.meter.begin(bufs.iter().map(|buf| buf.len()).sum());
+        let written = self.seal(cx, bufs);
+        let bytes = if let Poll::Ready(Ok(bytes)) = &written { *bytes } else { 0 };
+        self.meter.end(began, bytes);
+        written
+    }
+
+    fn seal(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         if bufs.iter().all(|buf| buf.is_empty()) {
             return Poll::Ready(Ok(0));
         }
@@ -194,6 +204,13 @@ impl Session {
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let began = self.meter.begin(0);
+        let flushed = self.send_all(cx);
+        self.meter.end(began, 0);
+        flushed
+    }
+
+    fn send_all(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.get_ref().1.wants_write() {
             if self.send(cx)?.is_pending() {
                 self.tls.get_ref().0.lags();

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::{Exhausted, Lease};
@@ -50,8 +51,8 @@ impl WebhookClient {
         if calling.has_others && self.routes.is_passed_over(&route) {
             return Err(NoAnswer::Unreached("it did not connect a moment ago".to_owned()));
         }
-        // It is never closed.
-        let _turn = route.calls.acquire().await;
+        let _turn = route.turn(calling.holds).await.map_err(NoAnswer::Failed)?;
+        calling.begun.store(true, Ordering::Relaxed);
         let authorization = credential.as_ref().and_then(|known| known.authorization.as_deref());
         let length = calling.parts.iter().map(Bytes::len).sum();
         let _held = Held::new(&calling.lease, length).map_err(|why| NoAnswer::Failed(why.to_string()))?;

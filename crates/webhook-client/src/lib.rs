@@ -8,8 +8,12 @@
 mod client;
 mod credentials;
 pub mod limits;
+mod poster;
+mod remote;
 mod routes;
 pub mod words;
 
 pub use client::WebhookClient;
 pub use credentials::{Credential, CredentialsOfPlugins, HostCredentials};
+pub use poster::{PostTarget, Poster};
+pub use remote::{Remote, RemoteAnswer, RemoteFault};

@@ -2,8 +2,22 @@
 
 use forebay_rt::Duration;
 
-/// Calls to one webhook at once. One more waits, for as long as its webhook gives it.
+/// Calls to one webhook at once. One more waits, for as long as its webhook gives it. One whose write holds
+/// more than [`CALL_HELD_BYTES`] counts as several.
 pub const CALLS_MAX: usize = 256;
+
+/// What a write holds that counts as one call, and as how many calls one counts at most: 256 x 64 KiB =
+/// 16 MiB, half of the room that small writes have, are held by those that a hanging webhook is asked about.
+pub const CALL_HELD_BYTES: usize = 64 << 10;
+pub const CALL_COUNTS_MAX: usize = CALLS_MAX / 4;
+
+/// Calls to one webhook that wait for those, and what their writes hold together: a quarter of that room. One
+/// more fails at once, which counts by the webhook's failure policy; by what it holds only if others wait.
+pub const CALLS_WAITING_MAX: usize = 1_024;
+pub const CALLS_WAITING_BYTES: usize = 8 << 20;
+
+/// What is read of the answer to a post, which says nothing: beyond it the connection is not used again.
+pub const POST_ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// Webhooks whose connections are kept, by where they are and who vouches for them. One more, and the one
 /// that was called longest ago is forgotten: its calls go on, and the next opens a connection.
@@ -14,3 +28,10 @@ pub const CONNECT_MAX: Duration = Duration::from_secs(1);
 
 /// How long an address that did not connect is passed over where there are others.
 pub const PASSED_OVER: Duration = Duration::from_secs(30);
+
+/// Calls at once of a webhook that a kubeconfig says. One more waits, for as long as whoever asks.
+pub const REMOTE_CALLS_MAX: usize = 128;
+
+/// Bytes of such a webhook's answer: it is for a question of some kilobytes, and has a sentence to say.
+/// Together with the calls at once: 128 x 256 KiB = 32 MiB. A longer one is an error.
+pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 << 10;

@@ -1,7 +1,7 @@
 //! The ways to webhooks: the connections of each.
 //!
-//! In: where a webhook is and who vouches for it. Out: its connections, the same for each call. Never: a
-//! call.
+//! In: where a webhook is and who vouches for it. Out: its connections, the same for each call, and turns to
+//! use them. Never: a call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,13 @@ use forebay_webhooks::{ClientConfig, WebhookSort};
 use http::Uri;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::credentials::Credential;
-use crate::limits::{CALLS_MAX, CONNECT_MAX, PASSED_OVER, ROUTES_MAX};
+use crate::limits::{
+    CALL_COUNTS_MAX, CALL_HELD_BYTES, CALLS_MAX, CALLS_WAITING_BYTES, CALLS_WAITING_MAX, CONNECT_MAX,
+    PASSED_OVER, ROUTES_MAX,
+};
 
 /// What a way is known by.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -32,9 +35,64 @@ pub struct RouteKey {
 /// The way to one webhook.
 pub struct Route {
     pub pool: Pool,
-    pub calls: Semaphore,
+    calls: Semaphore,
+    // Locked for a few lines.
+    waiting: Mutex<Waiting>,
     // Locked for one line.
     failed: Mutex<Option<Instant>>,
+}
+
+/// Calls that wait for a turn.
+#[derive(Default)]
+struct Waiting {
+    // <= CALLS_WAITING_MAX
+    calls: usize,
+    /// What their writes hold.
+    bytes: usize,
+}
+
+/// One of them, until it is dropped.
+struct Waits<'r> {
+    route: &'r Route,
+    bytes: usize,
+}
+
+impl Route {
+    /// A turn for a call whose write holds so many bytes, at once or once others are over. Cancel-safe.
+    ///
+    /// # Errors
+    /// Too many wait already.
+    pub async fn turn(&self, holds: usize) -> Result<SemaphorePermit<'_>, String> {
+        let counts = (holds / CALL_HELD_BYTES).clamp(1, CALL_COUNTS_MAX) as u32;
+        if let Ok(turn) = self.calls.try_acquire_many(counts) {
+            return Ok(turn);
+        }
+        let _waits = Waits::of(self, holds)?;
+        // It is never closed.
+        self.calls.acquire_many(counts).await.map_err(|closed| closed.to_string())
+    }
+}
+
+impl<'r> Waits<'r> {
+    fn of(route: &'r Route, bytes: usize) -> Result<Waits<'r>, String> {
+        let mut waiting = route.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = waiting.calls >= CALLS_WAITING_MAX
+            || (waiting.calls > 0 && waiting.bytes.saturating_add(bytes) > CALLS_WAITING_BYTES);
+        if is_full {
+            return Err(format!("too many calls to it: {} wait for others to be answered", waiting.calls));
+        }
+        waiting.calls += 1;
+        waiting.bytes += bytes;
+        Ok(Waits { route, bytes })
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.route.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.calls -= 1;
+        waiting.bytes -= self.bytes;
+    }
 }
 
 /// See the module's doc.
@@ -78,6 +136,7 @@ impl Routes {
         let route = Arc::new(Route {
             pool: self.pool(key, base, credential)?,
             calls: Semaphore::new(CALLS_MAX),
+            waiting: Mutex::default(),
             failed: Mutex::default(),
         });
         if known.routes.len() >= ROUTES_MAX {
@@ -122,7 +181,7 @@ impl Routes {
 }
 
 /// Who may vouch for a webhook; `None` for whom the system believes.
-fn authorities(bundle: &[u8]) -> Result<Option<Vec<Vec<u8>>>, String> {
+pub fn authorities(bundle: &[u8]) -> Result<Option<Vec<Vec<u8>>>, String> {
     if bundle.is_empty() {
         return Ok(None);
     }

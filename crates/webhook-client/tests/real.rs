@@ -1,11 +1,16 @@
 //! Calls over real connections, to webhooks that are what they should not be.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use forebay_apimachinery::Lease;
 use forebay_rt::{Clock, Duration};
-use forebay_webhook_client::limits::CALLS_MAX;
+use forebay_webhook_client::limits::{
+    CALL_COUNTS_MAX, CALL_HELD_BYTES, CALLS_MAX, CALLS_WAITING_BYTES, CALLS_WAITING_MAX,
+};
 use forebay_webhook_client::{CredentialsOfPlugins, HostCredentials, WebhookClient};
 use forebay_webhooks::limits::ANSWER_BYTES_MAX;
 use forebay_webhooks::{Answered, Calling, Calls as _, ClientConfig, NoAnswer, WebhookSort};
@@ -104,6 +109,8 @@ fn calling(base: &str) -> Calling {
         has_others: false,
         parts: vec![Bytes::from_static(b"from the beginning to "), Bytes::from_static(b"the end")],
         lease: Lease::of_server(),
+        holds: 0,
+        begun: Arc::default(),
     }
 }
 
@@ -163,6 +170,45 @@ async fn a_webhook_that_hangs_takes_so_many_calls_and_holds_up_nobody_else() {
         answered = rest => assert_eq!(&*answered.body, b"said"),
     }
     assert_eq!(*hanging.read.borrow(), CALLS_MAX);
+}
+
+#[tokio::test]
+async fn behind_a_webhook_that_hangs_so_many_wait_and_the_next_is_told_at_once() {
+    let mut hanging = Webhook::start(Does::Hangs).await;
+    let client = WebhookClient::new(Clock::system(), CredentialsOfPlugins::default());
+    let asked = hanging.calling();
+    // Large writes count as several: these have all turns.
+    let large = Calling { holds: CALL_COUNTS_MAX * CALL_HELD_BYTES, ..asked.clone() };
+    let stuck = join_all((0..CALLS_MAX / CALL_COUNTS_MAX).map(|_| client.call(large.clone())));
+    let rest = async {
+        let all_there = hanging.read.wait_for(|read| *read == CALLS_MAX / CALL_COUNTS_MAX);
+        tokio::time::timeout(WAIT, all_there).await.expect("in time").expect("it is there");
+        let waits = |holds: usize| {
+            let mut call = client.call(Calling { holds, begun: Arc::default(), ..asked.clone() });
+            assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            call
+        };
+        let refused = async || {
+            let asked = Calling { holds: 1, begun: Arc::default(), ..asked.clone() };
+            let begun = asked.begun.clone();
+            let why = answer(&client, asked).await.expect_err("too many");
+            assert!(!begun.load(Ordering::Relaxed));
+            why.why().to_owned()
+        };
+        let alone = waits(2 * CALLS_WAITING_BYTES);
+        assert_eq!(refused().await, "too many calls to it: 1 wait for others to be answered");
+        drop(alone);
+        let many: Vec<_> = (0..CALLS_WAITING_MAX).map(|_| waits(0)).collect();
+        let why = format!("too many calls to it: {} wait for others to be answered", many.len());
+        assert_eq!(refused().await, why);
+        drop(many);
+        drop(waits(1));
+    };
+    tokio::select! {
+        _ = stuck => panic!("nothing is answered"),
+        () = rest => {}
+    }
+    assert_eq!(*hanging.read.borrow(), CALLS_MAX / CALL_COUNTS_MAX);
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use forebay_apimachinery::Lease;
@@ -26,6 +28,21 @@ pub struct Calling {
     pub parts: Vec<Bytes>,
     /// What the answer is charged to, as it comes.
     pub lease: Lease,
+    /// Bytes that whoever waits for the answer holds meanwhile.
+    pub holds: usize,
+    /// Whether it has had its turn among the calls of its webhook.
+    pub begun: Arc<AtomicBool>,
+}
+
+/// What is said of a call that took too long.
+///
+/// - `begun`: whether it had its turn.
+pub fn too_late(begun: &AtomicBool) -> NoAnswer {
+    let why = match begun.load(Ordering::Relaxed) {
+        true => "context deadline exceeded",
+        false => "context deadline exceeded while it waited for other calls to this webhook to be answered",
+    };
+    NoAnswer::Failed(why.to_owned())
 }
 
 /// What came back.

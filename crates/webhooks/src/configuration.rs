@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use forebay_apimachinery::json::to_go_text;
 use forebay_policy::{Predicates, Reinvocation};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::limits::TIMEOUT_SECONDS;
 
@@ -76,6 +77,21 @@ pub enum Destination {
 }
 
 impl Webhook {
+    /// What an audit log says of it where it was asked to change an object.
+    pub fn noted_mutation(&self, mutated: bool) -> String {
+        let (configuration, name) = (json!(&*self.configuration), json!(&*self.name));
+        format!(r#"{{"configuration":{configuration},"webhook":{name},"mutated":{mutated}}}"#)
+    }
+
+    /// What it says of its patch.
+    pub fn noted_patch(&self, operations: &[Value]) -> String {
+        let (configuration, name) = (json!(&*self.configuration), json!(&*self.name));
+        let patch = to_go_text(&Value::Array(operations.to_vec()));
+        format!(
+            r#"{{"configuration":{configuration},"webhook":{name},"patch":{patch},"patchType":"JSONPatch"}}"#
+        )
+    }
+
     /// The webhooks of `configuration`, in their order.
     pub fn read_all(configuration: &Value) -> Vec<Arc<Webhook>> {
         let of = configuration["metadata"]["name"].as_str().unwrap_or_default();

@@ -17,12 +17,16 @@ pub mod conversion;
 mod failure;
 pub mod limits;
 mod metrics;
+mod policy_metrics;
 mod review;
 mod status;
 
 pub use answer::{Decided, Judgement, judge};
-pub use call::{Answered, Calling, Calls, NoAnswer, NobodyCalls};
+pub use call::{Answered, Calling, Calls, NoAnswer, NobodyCalls, too_late};
 pub use configuration::{ClientConfig, Destination, ReviewVersion, SideEffects, Webhook, WebhookSort};
 pub use failure::{CallFailure, dry_run_unsupported, not_modifiable};
-pub use metrics::{BOUNDS, CONDITION_BOUNDS, CallOutcome, Conditions, Counted, Durations, WebhookMetrics};
+pub use metrics::{
+    BOUNDS, CONDITION_BOUNDS, CallOutcome, Conditions, ConditionsOf, Counted, Durations, WebhookMetrics,
+};
+pub use policy_metrics::{POLICY_BOUNDS, PoliciesCounted, PolicyDurations, PolicyMetrics};
 pub use review::Review;

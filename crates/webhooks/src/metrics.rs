@@ -13,6 +13,7 @@ use forebay_policy::AdmissionOperation;
 use crate::configuration::WebhookSort;
 use crate::conversion::ConversionMetrics;
 use crate::limits::SERIES_MAX;
+use crate::policy_metrics::PolicyMetrics;
 
 /// Upper bounds of the buckets, in seconds; upstream's.
 pub const BOUNDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
@@ -44,6 +45,8 @@ pub struct WebhookMetrics {
     series: Mutex<Counted>,
     /// Of conversions of custom resources.
     pub conversions: ConversionMetrics,
+    /// Of admission policies, which stand beside webhooks.
+    pub policies: PolicyMetrics,
 }
 
 /// What was counted so far.
@@ -57,11 +60,18 @@ pub struct Counted {
     pub rejections: BTreeMap<(Arc<str>, &'static str, &'static str, &'static str, u16), u64>,
     /// name, type
     pub open: BTreeMap<(Arc<str>, &'static str), u64>,
-    /// name, type, operation
-    pub conditions: BTreeMap<(Arc<str>, &'static str, &'static str), Conditions>,
+    /// name, kind, type, operation
+    pub conditions: BTreeMap<(Arc<str>, &'static str, &'static str, &'static str), Conditions>,
 }
 
-/// What came of the match conditions of one webhook.
+/// Whose match conditions they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionsOf {
+    Webhook(WebhookSort),
+    Policy,
+}
+
+/// What came of the match conditions of one webhook, or of one policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
     pub took: Durations<{ CONDITION_BOUNDS.len() }>,
@@ -123,15 +133,19 @@ impl WebhookMetrics {
     /// - `errors`: conditions that could not be evaluated.
     pub fn conditions(
         &self,
-        name: &Arc<str>,
-        sort: WebhookSort,
+        (name, of): (&Arc<str>, ConditionsOf),
         operation: AdmissionOperation,
         took: Duration,
         errors: u64,
     ) {
-        let step = step(sort);
+        let (kind, step) = match of {
+            ConditionsOf::Webhook(sort) => ("webhook", step(sort)),
+            // Of either kind upstream says this.
+            ConditionsOf::Policy => ("policy", "validate"),
+        };
+        let key = (name.clone(), kind, step, operation.as_str());
         let mut counted = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(conditions) = at(&mut counted.conditions, (name.clone(), step, operation.as_str())) {
+        if let Some(conditions) = at(&mut counted.conditions, key) {
             conditions.took.took(took.as_secs_f64(), &CONDITION_BOUNDS);
             conditions.errors += errors;
         }
@@ -151,7 +165,7 @@ fn step(sort: WebhookSort) -> &'static str {
 }
 
 /// The series of `key`; none once there are too many.
-fn at<K: Ord, V: Default>(series: &mut BTreeMap<K, V>, key: K) -> Option<&mut V> {
+pub(crate) fn at<K: Ord, V: Default>(series: &mut BTreeMap<K, V>, key: K) -> Option<&mut V> {
     // Once: for a call, in a map.
     if series.len() >= SERIES_MAX && !series.contains_key(&key) {
         return None;
@@ -166,7 +180,7 @@ impl<const N: usize> Default for Durations<N> {
 }
 
 impl<const N: usize> Durations<N> {
-    fn took(&mut self, seconds: f64, bounds: &[f64; N]) {
+    pub(crate) fn took(&mut self, seconds: f64, bounds: &[f64; N]) {
         self.seconds += seconds;
         self.all += 1;
         for (count, _) in self.counts.iter_mut().zip(bounds).filter(|(_, bound)| seconds <= **bound) {
@@ -202,10 +216,13 @@ mod tests {
         let (metrics, name): (_, Arc<str>) = (WebhookMetrics::default(), "w".into());
         for errors in [0, 0, 2] {
             let took = Duration::from_millis(2);
-            metrics.conditions(&name, WebhookSort::Validating, AdmissionOperation::Update, took, errors);
+            let of = ConditionsOf::Webhook(WebhookSort::Validating);
+            metrics.conditions((&name, of), AdmissionOperation::Update, took, errors);
+            metrics.conditions((&name, ConditionsOf::Policy), AdmissionOperation::Connect, took, errors);
         }
         let counted = metrics.counted();
-        let conditions = &counted.conditions[&(name, "validating", "UPDATE")];
+        assert_eq!(counted.conditions[&(name.clone(), "policy", "validate", "CONNECT")].errors, 2);
+        let conditions = &counted.conditions[&(name, "webhook", "validating", "UPDATE")];
         assert_eq!((conditions.errors, conditions.took.all), (2, 3));
         assert_eq!(conditions.took.counts, [0, 3, 3, 3, 3, 3, 3]);
     }

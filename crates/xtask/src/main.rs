@@ -1,5 +1,5 @@
 //! The one door: `cargo xtask ci | arch | gen | peers | bench | sim | fuzz | sequences | rules | plugins |
-//! hooks | suites | e2e | mutants`.
+//! hooks | rights | audit | suites | e2e | operators | mutants`.
 //!
 //! In: a command name and its options. Out: the tools' own output, and an exit code that says whether all
 //! went well. Never: a dependency that takes longer to build than to run; logic that the product needs.
@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "a chore that times itself; no simulation runs it")]
 
 mod arch;
+mod audit;
 mod bench;
 mod ci;
 mod core_mutants;
@@ -16,9 +17,11 @@ mod fuzz;
 mod generate;
 mod hooks;
 mod mutants;
+mod operators;
 mod peers;
 mod plugins;
 mod python;
+mod rights;
 mod robustness;
 mod rules;
 mod run;
@@ -47,10 +50,17 @@ cargo xtask <command>
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
   hooks [--count N] [--from S]
                             send 2,000 configurations of webhooks, and writes under them, to forebay and kube-apiserver
-  sequences [--count N] [--from S] [--paused N] [--kind PLURAL] [--same] [--all] [--release]
-                            send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them and 500
-                            that pause unless said otherwise, and compare all answers; --same compares kube-apiserver with itself,
-                            --all shows differences that are known, too
+  audit [--policies N] [--requests N] [--from P]
+                            send 2,000 requests under each of 20 audit policies to forebay and kube-apiserver, and compare what
+                            they note
+  rights [--count N] [--policies N]
+                            ask forebay and kube-apiserver 20,000 questions about who may do what, over 200 policies
+  sequences [--count N] [--from S] [--paused N] [--redefined N] [--kind PLURAL] [--at-once N] [--seconds S] [--resume]
+            [--same] [--all] [--release]
+                            send writes of several managers to forebay and kube-apiserver, 20,000 sequences of them, 500 that
+                            pause and 100 of each kind that changes unless said otherwise, and compare all answers; --seconds stops after so many, --resume
+                            goes on where a run was stopped; --same compares kube-apiserver with itself, --all shows differences
+                            that are known, too
   rules [NAME] [--show] [--release]
                             send the definitions of well-known operators, and for each of their rules objects that pass and
                             that fail, to forebay and kube-apiserver, and compare; NAME is an operator, or in a definition's
@@ -62,6 +72,8 @@ cargo xtask <command>
   e2e [--focus REGEX] [--rival] [--release]
                             run upstream's own specs that need no nodes, on forebay or, with --rival, on kube-apiserver, and say
                             which fail that are not known to; --focus runs those of such a name
+  operators [NAME] [...]    build operators that people run from their Go modules, outside of the repository, and have each do on
+                            forebay what it is for: cert-manager, prometheus-operator, kueue
   mutants                   make each mistake of crates/{sim,fuzz}/mutants in a copy, and see that the simulation, or the fuzzer, finds it
   mutants core [package] [...]
                             change the core's sources in a copy, a little at a time, and see that their crates' tests notice 95 %
@@ -95,10 +107,13 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::fuzz(rest),
         "plugins" => plugins::plugins(rest),
         "hooks" => hooks::hooks(rest),
+        "rights" => rights::rights(rest),
+        "audit" => audit::audit(rest),
         "sequences" => sequences::sequences(rest),
         "rules" => rules::rules(rest),
         "suites" => suites::suites(rest),
         "e2e" => e2e::e2e(rest),
+        "operators" => operators::operators(rest),
         "mutants" => match rest.split_first() {
             Some((first, only)) if first == "core" => core_mutants::core(only),
             _ => run::flags(rest, &["core"]).and_then(|_| mutants::mutants()),

@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 
 use super::fill::{NOT_READY, push};
 use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
+use crate::settings::LostNodes;
 use forebay_strategy::value::{Members, child_made, objects, text};
 
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// How long pods stay on a node that is lost, where they do not say it themselves.
-const LOST_SECONDS: i64 = 300;
 
 pub struct DefaultTolerationSeconds;
 
@@ -27,35 +26,37 @@ impl Plugin for DefaultTolerationSeconds {
         &'a self,
         write: &'a WriteAttributes<'a>,
         object: &'a mut Value,
-        _: &'a Tools<'a>,
+        tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
-        write.filled(object, tolerate_lost_nodes)
+        write.filled(object, |pod| {
+            tolerate_lost_nodes(pod, tools.settings.lost_nodes);
+            Ok(())
+        })
     }
 }
 
-fn tolerate_lost_nodes(pod: &mut Members) -> Result<(), String> {
+fn tolerate_lost_nodes(pod: &mut Members, lost: LostNodes) {
     let spec = child_made(pod, "spec");
-    for key in [NOT_READY, UNREACHABLE] {
+    for (key, seconds) in [(NOT_READY, lost.not_ready_seconds), (UNREACHABLE, lost.unreachable_seconds)] {
         let tolerated = objects(spec, "tolerations").any(|toleration| {
             let (own, effect) = (text(toleration, "key"), text(toleration, "effect"));
             (own == key || own.is_empty()) && matches!(effect, "NoExecute" | "")
         });
         if !tolerated {
             let toleration = json!({
-                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_SECONDS,
+                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds,
             });
             push(spec, "tolerations", toleration);
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn filled(fill: fn(&mut Members) -> Result<(), String>, mut object: Value) -> Value {
-        fill(object.as_object_mut().expect("an object")).expect("let in");
+    fn filled(mut object: Value) -> Value {
+        tolerate_lost_nodes(object.as_object_mut().expect("an object"), LostNodes::default());
         object
     }
 
@@ -75,9 +76,17 @@ mod tests {
             (json!([other]), json!([other, lost(NOT_READY), lost(UNREACHABLE)])),
         ] {
             let spec = if given.is_null() { json!({}) } else { json!({"tolerations": given}) };
-            let pod = filled(tolerate_lost_nodes, json!({"spec": spec}));
+            let pod = filled(json!({"spec": spec}));
             assert_eq!(pod["spec"]["tolerations"], wanted, "{given}");
-            assert_eq!(filled(tolerate_lost_nodes, pod.clone()), pod, "{given}");
+            assert_eq!(filled(pod.clone()), pod, "{given}");
         }
+        let mut pod = json!({"spec": {}});
+        let lost = LostNodes { not_ready_seconds: 1, unreachable_seconds: 2 };
+        tolerate_lost_nodes(pod.as_object_mut().expect("an object"), lost);
+        let seconds = pod["spec"]["tolerations"].as_array().expect("a list").iter();
+        assert_eq!(
+            seconds.map(|one| one["tolerationSeconds"].clone()).collect::<Vec<_>>(),
+            [json!(1), json!(2)]
+        );
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use forebay_api::Eventual;
+use forebay_api::{Eventual, told_together};
 use forebay_apimachinery::Status;
 use forebay_pod_security::{
     LevelVersion, SecurityConfiguration, SecurityLevel, Standards, Violations, changes_images, faults,
@@ -15,7 +15,7 @@ use forebay_pod_security::{
 use forebay_strategy::value::{Members, child_or_empty, is_true, objects, text};
 use serde_json::Value;
 
-use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
+use crate::plugin::{Admitted, Note, Plugin, ReadFrom, Tools, WriteAttributes};
 
 const NAMESPACES: ReadFrom = ("", "namespaces");
 const PODS: ReadFrom = ("", "pods");
@@ -52,6 +52,9 @@ impl Plugin for PodSecurity {
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
         let Some(object) = object.as_object() else { return Eventual::Now(Ok(())) };
+        if let Some(note) = tools.audit.filter(|_| write.of.resource != "namespaces") {
+            note_what_is_found(write, object, tools, note);
+        }
         Eventual::Now(match write.of.resource {
             "namespaces" => labels_say_something(write, object, tools.security),
             "pods" => may_run(write, object, tools),
@@ -101,6 +104,47 @@ fn may_run(write: &WriteAttributes<'_>, pod: &Members, tools: &Tools<'_>) -> Res
     }
     let why = format!("violates PodSecurity \"{}\": {}", standards.enforce, found.details());
     Err(write.forbidden_as(name_asked(pod), &why))
+}
+
+/// Notes what an audit log has of it: by which level it is judged, why it is not, and what it has against the
+/// level that is only noted of.
+fn note_what_is_found(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>, note: Note<'_>) {
+    let say = |name: &str, value: String| note(format!("pod-security.kubernetes.io/{name}"), value);
+    let security = tools.security;
+    if security.exempts_namespace(write.of.namespace) {
+        return say("exempt", "namespace".into());
+    }
+    if write.caller.is_some_and(|caller| security.exempts_user(&caller.name)) {
+        return say("exempt", "user".into());
+    }
+    let Some(standards) = of_namespace(write, tools) else { return };
+    let is_pod = write.of.resource == "pods";
+    let is_free = |levels: &[LevelVersion]| {
+        standards.causes.is_empty() && levels.iter().all(|at| at.level == SecurityLevel::Privileged)
+    };
+    if is_pod && is_free(&[standards.enforce, standards.audit, standards.warn]) {
+        return say("enforce-policy", "privileged:latest".into());
+    }
+    if is_let_be(write, object) || !is_pod && is_free(&[standards.audit, standards.warn]) {
+        return;
+    }
+    let Some((meta, spec)) = spec_and_meta(write.of.group, write.of.resource, object) else { return };
+    if security.exempts_runtime_class(text(spec, "runtimeClassName")) {
+        return say("exempt", "runtimeClass".into());
+    }
+    if !standards.causes.is_empty() {
+        let causes: Vec<String> =
+            standards.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        say("error", format!("Failed to parse policy: {}", told_together(&causes)));
+    }
+    if is_pod {
+        say("enforce-policy", standards.enforce.to_string());
+    }
+    let found = faults(standards.audit, meta, spec);
+    if !found.is_empty() {
+        let audit = standards.audit;
+        say("audit-violations", format!("would violate PodSecurity \"{audit}\": {}", found.details()));
+    }
 }
 
 fn would_not_run(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>) -> Vec<String> {

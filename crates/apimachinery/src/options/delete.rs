@@ -11,7 +11,7 @@ use super::fault::refuse;
 use super::write::dry_run_fault;
 use super::{Query, field_invalid, field_not_supported};
 use crate::Status;
-use crate::json::{Members, to_go_text};
+use crate::json::{Members, to_go_text, write_sorted, write_string};
 use crate::resource::not_registered;
 
 /// What a DELETE asks for.
@@ -87,6 +87,28 @@ impl DeleteOptions {
         check_kind(body).map_err(Status::bad_request)?;
         let (options, policy, dry_run) = DeleteOptions::read(body).map_err(Status::bad_request)?;
         options.checked(policy, &dry_run)
+    }
+
+    /// Options as an audit log of kube-apiserver has them: in the order of its type.
+    pub fn noted(value: &Value) -> Vec<u8> {
+        const MEMBERS: [&str; 6] = [
+            "gracePeriodSeconds",
+            "preconditions",
+            "orphanDependents",
+            "propagationPolicy",
+            "dryRun",
+            "ignoreStoreReadErrorWithClusterBreakingPotential",
+        ];
+        let mut out = br#"{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/__internal""#.to_vec();
+        let said = |name: &&str| !value[*name].is_null() && value[*name] != Value::Array(Vec::new());
+        for name in MEMBERS.into_iter().filter(said) {
+            out.push(b',');
+            write_string(name, &mut out);
+            out.push(b':');
+            write_sorted(&value[name], &mut out);
+        }
+        out.push(b'}');
+        out
     }
 
     fn read(body: &Value) -> Result<(DeleteOptions, Option<&str>, Vec<String>), String> {
@@ -171,6 +193,14 @@ mod tests {
 
     fn query(text: &str) -> Result<DeleteOptions, Status> {
         DeleteOptions::from_query(&Query::parse(text))
+    }
+
+    #[test]
+    fn options_are_noted_in_the_order_of_their_type() {
+        let options = json!({ "propagationPolicy": "Background", "gracePeriodSeconds": 0, "dryRun": [] });
+        let text = String::from_utf8(DeleteOptions::noted(&options)).expect("a text");
+        let want = r#"{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/__internal","gracePeriodSeconds":0,"propagationPolicy":"Background"}"#;
+        assert_eq!(text, want);
     }
 
     #[test]

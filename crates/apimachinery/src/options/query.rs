@@ -24,6 +24,11 @@ impl Query {
         Query { pairs: pairs.filter_map(decode).collect() }
     }
 
+    /// These names and values, in order.
+    pub fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Query {
+        Query { pairs: pairs.into_iter().collect() }
+    }
+
     /// The first value of `name`; `Some("")` for a name without one.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.all(name).next()
@@ -48,7 +53,7 @@ impl Query {
     }
 
     /// Only `0` and `false` are false: as upstream has it, `?watch` and `?watch=no` are true.
-    pub(super) fn boolean(&self, name: &str) -> Option<bool> {
+    pub fn boolean(&self, name: &str) -> Option<bool> {
         self.first(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 

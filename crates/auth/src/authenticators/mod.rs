@@ -8,13 +8,14 @@
 
 mod accounts;
 mod bootstrap;
+mod further;
 mod shown;
 mod token_file;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use forebay_api::{Authenticated, Authentication, Authenticator, Eventual, Presented};
+use forebay_api::{Authenticated, Authentication, Authenticator, Presented};
 use forebay_rt::Clock;
 use rustls::pki_types::CertificateDer;
 
@@ -22,26 +23,18 @@ use crate::asker::Asker;
 use crate::certificates::{Credentials, Peer};
 use crate::tokens::{Grounds, ServiceAccountTokens};
 use accounts::Accounts;
-pub use bootstrap::BootstrapTokens;
+use bootstrap::BootstrapTokens;
+pub use further::{BootstrapTokenUse, FurtherAuthentication};
 use shown::ShownCertificate;
 use token_file::TokenFile;
 
 /// The chain.
 pub struct Authenticators {
-    chain: Vec<Box<dyn Authenticator>>,
+    chain: Vec<Arc<dyn Authenticator>>,
     credentials: Arc<Credentials>,
     clock: Clock,
     // Whom a token is for that does not say it, and who asks for nobody in particular.
     api_audiences: Vec<String>,
-}
-
-/// A member that others hold as well.
-struct Shared(Arc<dyn Authenticator>);
-
-impl Authenticator for Shared {
-    fn authenticate<'a>(&'a self, presented: &'a Presented<'a>) -> Eventual<'a, Authentication> {
-        self.0.authenticate(presented)
-    }
 }
 
 /// There were credentials, and none of them is good.
@@ -50,32 +43,29 @@ impl Authenticator for Shared {
 pub struct Unauthorized(pub String);
 
 impl Authenticators {
-    /// - `grounds`: what service accounts' tokens stand on.
-    pub fn new(
+    /// Of tokens those that are known here come first, because others are asked about the rest, which costs
+    /// more.
+    ///
+    /// - `grounds`: what tokens stand on that are kept here.
+    pub fn new<G: Grounds + Clone + 'static>(
         clock: Clock,
         credentials: Arc<Credentials>,
         accounts: Arc<ServiceAccountTokens>,
-        grounds: impl Grounds + 'static,
+        grounds: G,
+        further: &FurtherAuthentication,
     ) -> Authenticators {
         let api_audiences = accounts.config().api_audiences.clone();
-        let chain: Vec<Box<dyn Authenticator>> = vec![
-            Box::new(ShownCertificate),
-            Box::new(TokenFile { credentials: credentials.clone(), api_audiences: api_audiences.clone() }),
-            Box::new(Accounts { tokens: accounts, grounds, clock: clock.clone() }),
+        let mut chain: Vec<Arc<dyn Authenticator>> = vec![
+            Arc::new(ShownCertificate),
+            Arc::new(TokenFile { credentials: credentials.clone(), api_audiences: api_audiences.clone() }),
+            Arc::new(Accounts { tokens: accounts, grounds: grounds.clone(), clock: clock.clone() }),
         ];
+        if further.bootstrap_tokens == BootstrapTokenUse::Believed {
+            let (clock, api_audiences) = (clock.clone(), api_audiences.clone());
+            chain.push(Arc::new(BootstrapTokens { grounds, clock, api_audiences }));
+        }
+        chain.extend(further.remote.clone());
         Authenticators { chain, credentials, clock, api_audiences }
-    }
-
-    /// The chain with another member behind it: of tokens the local ones come first, because those that
-    /// others are asked about cost more.
-    pub fn then(mut self, last: Arc<dyn Authenticator>) -> Authenticators {
-        self.chain.push(Box::new(Shared(last)));
-        self
-    }
-
-    /// Whom tokens are for that do not say it.
-    pub fn api_audiences(&self) -> &[String] {
-        &self.api_audiences
     }
 
     /// A client that showed `chain`.
@@ -137,6 +127,7 @@ fn unknown(has_token: bool, mut refusals: Vec<Cow<'static, str>>) -> Unauthorize
 
 #[cfg(test)]
 mod tests {
+    use forebay_api::Eventual;
     use forebay_apimachinery::Caller;
 
     use super::*;
@@ -166,7 +157,7 @@ mod tests {
             (vec![refuse, known, refuse], Some("t"), Ok(Some("bob"))),
         ] {
             let chain = Authenticators {
-                chain: members.iter().map(|says| Box::new(Says(*says)) as Box<dyn Authenticator>).collect(),
+                chain: members.iter().map(|says| Arc::new(Says(*says)) as Arc<dyn Authenticator>).collect(),
                 credentials: Arc::default(),
                 clock: Clock::manual(0).0,
                 api_audiences: Vec::new(),

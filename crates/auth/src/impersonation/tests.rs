@@ -4,6 +4,7 @@ use forebay_rbac::{Rights, RightsInForce, Role, RoleBinding, RoleRef};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::access::ForbiddenAbout;
 use crate::config::{Anonymous, Authorization};
 
 /// Whoever is in the group `a` has the rules `a`, and so on.
@@ -62,6 +63,7 @@ async fn listing(impersonation: &Impersonation, access: &Access, asker: &Asker, 
             )
         }
         Err(Refused::Unauthenticated) => "401".to_owned(),
+        Err(Refused::Undecided(why)) => format!("500 {why}"),
         Err(Refused::Forbidden(forbidden)) => {
             let ForbiddenAbout::Resource { resource, subresource, name, .. } = forbidden.about else {
                 return "a path".to_owned();

@@ -4,6 +4,7 @@
 //! Never: what one contender gets and the other does not.
 
 mod avalanche;
+mod conversion;
 mod create;
 mod curve;
 mod envtest;
@@ -65,10 +66,11 @@ pub enum Scenario {
     Avalanche,
     Fairness,
     Webhooks,
+    Conversion,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 25] = [
+    pub const ALL: [Scenario; 26] = [
         Scenario::Start,
         Scenario::Create,
         Scenario::Restart,
@@ -94,6 +96,7 @@ impl Scenario {
         Scenario::Avalanche,
         Scenario::Fairness,
         Scenario::Webhooks,
+        Scenario::Conversion,
     ];
 
     pub fn name(self) -> &'static str {
@@ -123,6 +126,7 @@ impl Scenario {
             Scenario::Avalanche => "avalanche",
             Scenario::Fairness => "fairness",
             Scenario::Webhooks => "webhooks",
+            Scenario::Conversion => "conversion",
         }
     }
 
@@ -154,6 +158,7 @@ impl Scenario {
             Scenario::Avalanche => avalanche::about(lab),
             Scenario::Fairness => fairness::about(lab),
             Scenario::Webhooks => webhooks::about(lab),
+            Scenario::Conversion => conversion::about(lab),
         }
     }
 
@@ -186,6 +191,7 @@ impl Scenario {
             Scenario::Avalanche => avalanche::run(lab, who).await?,
             Scenario::Fairness => fairness::run(lab, who).await?.into(),
             Scenario::Webhooks => webhooks::run(lab, who).await?.into(),
+            Scenario::Conversion => conversion::run(lab, who).await?.into(),
         };
         add(&mut outcome.metrics, "CPU taken by others", Unit::Cores, others.cores()?);
         Ok(outcome)

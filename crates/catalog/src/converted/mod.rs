@@ -6,7 +6,8 @@
 //! once, however many read it. Never: knows what a webhook is; an object left out because it failed.
 //!
 //! A view takes what the objects take in the cache of what is stored, and goes when nobody has read it for
-//! [`limits::VIEW_IDLE`](crate::limits::VIEW_IDLE).
+//! [`limits::VIEW_IDLE`](crate::limits::VIEW_IDLE). Where memory is short it is the first to go: it can be
+//! made again.
 
 mod attempts;
 mod converter;
@@ -18,15 +19,17 @@ mod tell;
 mod tests;
 mod view;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use forebay_apimachinery::{Lease, Revision, Status};
 use forebay_crd::Definition;
 use forebay_object::Object;
+use forebay_watchcache::Relief;
 use serde_json::Value;
 
-use crate::limits::VIEW_IDLE;
+use crate::limits::{VIEW_IDLE, VIEW_IDLE_WHEN_SHORT};
 use crate::opener::Opener;
 use crate::store::Store;
 use converter::Converter;
@@ -53,6 +56,8 @@ pub struct Converted {
     kept: Mutex<KeptObjects>,
     // While somebody reads it. Locked for a few lines.
     view: Mutex<Option<Arc<View>>>,
+    // Whether memory is so short that none is begun.
+    is_short: AtomicBool,
 }
 
 impl Converted {
@@ -72,6 +77,7 @@ impl Converted {
             is_mixed: of.is_mixed,
             kept: Mutex::default(),
             view: Mutex::default(),
+            is_short: AtomicBool::new(false),
         }
     }
 
@@ -130,36 +136,71 @@ impl Converted {
     ///
     /// - `after`: the revision after which somebody wants events, which a view that is begun now then has, if
     ///   the store's cache does.
-    pub fn view(self: &Arc<Self>, after: Option<Revision>) -> Arc<View> {
+    ///
+    /// # Errors
+    /// 429 where none is there and memory is too short to begin one.
+    pub fn view(self: &Arc<Self>, after: Option<Revision>) -> Result<Arc<View>, Status> {
         let mut place = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(view) = &*place {
             view.touch();
-            return view.clone();
+            return Ok(view.clone());
+        }
+        if self.is_short.load(Ordering::Relaxed) {
+            return Err(view::no_memory(&self.converter.store.resource));
         }
         let view = Arc::new(View::open(&self.converter, &self.opener, after));
         *place = Some(view.clone());
-        let (owner, clock) = (Arc::downgrade(self), self.opener.clock.clone());
+        let (owner, own, clock) = (Arc::downgrade(self), Arc::downgrade(&view), self.opener.clock.clone());
         self.opener.tasks.spawn("conversion view", async move {
             loop {
                 clock.sleep(VIEW_IDLE).await;
-                if Converted::let_go(&owner) {
+                if Converted::let_go(&owner, &own) {
                     return;
                 }
             }
         });
-        view
+        Ok(view)
     }
 
-    /// Lets go of a view that nobody has read for long; whether there is none.
-    fn let_go(owner: &Weak<Converted>) -> bool {
+    /// Lets go of `own` if nobody has read it for long; whether it is gone.
+    fn let_go(owner: &Weak<Converted>, own: &Weak<View>) -> bool {
         let Some(owner) = owner.upgrade() else { return true };
         let mut place = owner.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own = |view: &Arc<View>| std::ptr::eq(Arc::as_ptr(view), own.as_ptr());
         // Nobody else has it, nor can get it now.
-        let gone = place.take_if(|view| Arc::strong_count(view) == 1 && view.is_idle());
-        let is_gone = place.is_none();
+        let gone =
+            place.take_if(|view| is_own(view) && Arc::strong_count(view) == 1 && view.is_idle(VIEW_IDLE));
+        let is_gone = !place.as_ref().is_some_and(is_own);
         drop(place);
         drop(gone);
         is_gone
+    }
+
+    /// Lets go of what memory is too short for. What was made of what is there can be made again, so that it
+    /// goes before anything else does: first what nobody has read for a moment, then what nobody reads, and
+    /// at last what is read. Whether a view went.
+    pub fn relieve(&self, relief: Relief) -> bool {
+        self.is_short.store(relief.windows, Ordering::Relaxed);
+        if !relief.made {
+            return false;
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = KeptObjects::default();
+        let mut place = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = place.take_if(|view| {
+            let is_unread = relief.snapshots || view.is_idle(VIEW_IDLE_WHEN_SHORT);
+            relief.windows || (is_unread && Arc::strong_count(view) == 1)
+        });
+        drop(place);
+        if let Some(view) = &gone {
+            view.give_up();
+        }
+        gone.is_some()
+    }
+
+    /// Where the objects of the view are, if there is one.
+    pub fn viewed(&self) -> Option<Arc<Store>> {
+        let place = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(|view| view.store().clone())
     }
 
     /// The object in this version, if that was made a moment ago, or is in the view.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use forebay_apimachinery::Reason;
 use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse};
 use forebay_embedded::{Engine, Options};
 use forebay_rt::{Clock, Duration, Tasks};
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::*;
 use crate::crd::LayoutKey;
 use crate::custom;
-use crate::limits::CONVERTED_AT_ONCE_MAX;
+use crate::limits::{CONVERTED_AT_ONCE_MAX, VIEW_RETRY_SECONDS};
 use crate::served::Served;
 
 /// Moves `spec.old` to `spec.new`, but for what is `bad`.
@@ -29,7 +30,7 @@ impl Converts for Rule {
             self.objects.fetch_add(objects.len(), Ordering::Relaxed);
             let converted = objects.into_iter().map(|mut object| {
                 if object["spec"]["old"] == "bad" {
-                    return Err(Status::new(forebay_apimachinery::Reason::Unknown, "it is bad"));
+                    return Err(Status::new(Reason::Unknown, "it is bad"));
                 }
                 object["apiVersion"] = to.into();
                 let value = object["spec"]["old"].take();
@@ -115,6 +116,11 @@ impl World {
         revision
     }
 
+    /// The view, begun if it is not there.
+    fn begun(&self) -> Arc<View> {
+        self.shown.view(None).expect("there is memory")
+    }
+
     /// What the view shows of everything that is stored now: names with what they have in the other version.
     async fn shown(&self, view: &View) -> Result<Vec<String>, Status> {
         view.ready().await?;
@@ -136,7 +142,7 @@ async fn a_view_has_each_object_once_and_each_change_once() {
     for number in 0..CONVERTED_AT_ONCE_MAX + 10 {
         world.put(&format!("t-{number:04}"), "x").await;
     }
-    let view = world.shown.view(None);
+    let view = world.begun();
     assert_eq!(world.shown(&view).await.expect("converts").len(), CONVERTED_AT_ONCE_MAX + 10);
     let (calls, objects) = world.calls();
     assert!(calls <= 3 && objects == CONVERTED_AT_ONCE_MAX + 10, "{calls} for {objects}");
@@ -146,7 +152,7 @@ async fn a_view_has_each_object_once_and_each_change_once() {
     assert_eq!((&*shown[0], &*shown[1]), ("t-0000 y", "t-0002 x"));
     assert_eq!(world.calls(), (1, 1));
     // Nothing of this resource happens, and yet it is known that nothing did.
-    assert_eq!(world.shown(&world.shown.view(None)).await.expect("converts").len(), shown.len());
+    assert_eq!(world.shown(&world.begun()).await.expect("converts").len(), shown.len());
     let stored = world.store.cached(&world.store.key("", "t-0000")).expect("is there").object;
     let one = world.shown.shown(&stored, &Lease::of_server()).await.expect("converts");
     assert!(one.stored_version() == "v2" && one.revision() == stored.revision());
@@ -157,7 +163,7 @@ async fn a_view_has_each_object_once_and_each_change_once() {
 async fn what_fails_is_said_until_it_is_gone_or_another() {
     let world = world().await;
     world.put("a", "x").await;
-    let view = world.shown.view(None);
+    let view = world.begun();
     assert_eq!(world.shown(&view).await.expect("converts"), ["a x"]);
     let failed = tokio::spawn(view.clone().failed());
     world.put("b", "bad").await;
@@ -183,7 +189,7 @@ async fn what_fails_is_said_until_it_is_gone_or_another() {
 #[tokio::test(start_paused = true)]
 async fn a_view_goes_when_nobody_has_read_it_for_long() {
     let world = world().await;
-    let view = world.shown.view(None);
+    let view = world.begun();
     let weak = Arc::downgrade(&view);
     world.clock.sleep(VIEW_IDLE * 3).await;
     assert!(weak.upgrade().is_some(), "somebody has it");
@@ -192,7 +198,7 @@ async fn a_view_goes_when_nobody_has_read_it_for_long() {
     assert!(weak.upgrade().is_none());
     world.put("a", "x").await;
     assert_eq!(world.calls(), (0, 0));
-    assert_eq!(world.shown(&world.shown.view(None)).await.expect("converts"), ["a x"]);
+    assert_eq!(world.shown(&world.begun()).await.expect("converts"), ["a x"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +208,7 @@ async fn a_view_begins_as_far_back_as_somebody_asks() {
     world.put("a", "y").await;
     world.delete("a").await;
     world.store.cacher.fresh(world.clock.now() + FRESH_WAIT).await.expect("it is current");
-    let view = world.shown.view(Some(before));
+    let view = world.shown.view(Some(before)).expect("there is memory");
     assert!(world.shown(&view).await.expect("converts").is_empty());
     let everything = Interest::all(view.store().reach(None, None));
     let mut watcher = view.store().cacher.watch(everything, before).expect("it reaches back");
@@ -211,4 +217,44 @@ async fn a_view_begins_as_far_back_as_somebody_asks() {
         kinds.push(format!("{kind:?}"));
     }
     assert_eq!(kinds, ["Modified", "Deleted"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_is_the_first_to_go_where_memory_is_short() {
+    let relief =
+        |made, snapshots, windows| Relief { made, snapshots, windows_bytes_max: usize::MAX, windows };
+    let (none, caches) = (relief(false, false, false), relief(true, false, false));
+    let (readers, windows) = (relief(true, true, false), relief(true, true, true));
+    let world = world().await;
+    world.put("a", "x").await;
+    let read = async |view: Arc<View>| world.shown(&view).await.expect("converts");
+    let view = world.begun();
+    let weak = Arc::downgrade(&view);
+    assert_eq!(read(view.clone()).await, ["a x"]);
+    world.clock.sleep(VIEW_IDLE_WHEN_SHORT).await;
+    assert!(!world.shown.relieve(readers), "somebody has it");
+    drop(view);
+    assert!(!world.shown.relieve(none), "nothing is short");
+    drop(world.begun());
+    assert!(!world.shown.relieve(caches), "it was read a moment ago");
+    world.clock.sleep(VIEW_IDLE_WHEN_SHORT).await;
+    assert!(world.shown.relieve(caches));
+    assert!(weak.upgrade().is_none() && world.shown.viewed().is_none());
+    // It is made again, and goes sooner where that did not help.
+    world.calls();
+    assert_eq!(read(world.begun()).await, ["a x"]);
+    assert_eq!(world.calls(), (1, 1));
+    assert!(world.shown.relieve(readers));
+    // What is read goes when nothing else helps: whoever reads is told, and nobody begins anew.
+    let view = world.begun();
+    assert_eq!(read(view.clone()).await, ["a x"]);
+    let told = tokio::spawn(view.clone().failed());
+    assert!(world.shown.relieve(windows));
+    let told = told.await.expect("it is told");
+    assert_eq!((told.reason, told.retry_after_seconds), (Reason::TooManyRequests, VIEW_RETRY_SECONDS));
+    assert_eq!(view.guard(std::future::ready(())).await.expect_err("it is over").reason, told.reason);
+    let refused = world.shown.view(None).err().expect("there is no memory");
+    assert_eq!(refused.reason, Reason::TooManyRequests);
+    assert!(!world.shown.relieve(none));
+    assert_eq!(read(world.begun()).await, ["a x"]);
 }

@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_apimachinery::{Revision, Status};
-use forebay_rt::{Clock, Instant};
+use forebay_apimachinery::{Reason, Revision, Status};
+use forebay_rt::{Clock, Duration, Instant};
 use forebay_watchcache::{Cacher, History, Resource};
 use tokio::sync::{Notify, watch};
 
@@ -15,7 +15,7 @@ use super::attempts::Attempts;
 use super::converter::Converter;
 use super::tell::Layered;
 use crate::instrumented::Instrumented;
-use crate::limits::{VIEW_IDLE, VIEW_WAIT};
+use crate::limits::{VIEW_RETRY_SECONDS, VIEW_WAIT};
 use crate::opener::Opener;
 use crate::store::Store;
 
@@ -27,6 +27,8 @@ pub struct View {
     clock: Clock,
     // Locked for one line.
     used_at: Mutex<Instant>,
+    // Whether memory is too short for it.
+    given_up: watch::Sender<bool>,
 }
 
 impl View {
@@ -57,7 +59,8 @@ impl View {
             shown_from: base.shown_from,
         };
         let used_at = Mutex::new(opener.clock.now());
-        View { store: Arc::new(store), attempts, again, clock: opener.clock.clone(), used_at }
+        let (clock, given_up) = (opener.clock.clone(), watch::Sender::new(false));
+        View { store: Arc::new(store), attempts, again, clock, used_at, given_up }
     }
 
     /// Where its objects are read. Nothing is written to it.
@@ -70,10 +73,15 @@ impl View {
         *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.now();
     }
 
-    /// Whether nobody has begun to read it for long.
-    pub(super) fn is_idle(&self) -> bool {
+    /// Whether nobody has begun to read it for so long.
+    pub(super) fn is_idle(&self, long: Duration) -> bool {
         let used_at = *self.used_at.lock().unwrap_or_else(PoisonError::into_inner);
-        self.clock.now() - used_at >= VIEW_IDLE
+        self.clock.now() - used_at >= long
+    }
+
+    /// There is no memory for it: whoever reads it is told.
+    pub(super) fn give_up(&self) {
+        self.given_up.send_replace(true);
     }
 
     /// Waits until it can be read: until everything was converted once, and what failed was tried again.
@@ -127,13 +135,32 @@ impl View {
 
     /// - `first`: the first attempt that counts.
     async fn fails(&self, first: u64) -> Status {
-        let mut attempts = self.attempts.clone();
+        let (mut attempts, mut given_up) = (self.attempts.clone(), self.given_up.subscribe());
         let counts = |now: &Attempts| now.failed.as_ref().is_some_and(|(number, _)| *number >= first);
-        let failed = attempts.wait_for(counts).await.ok().and_then(|now| now.failed.clone());
-        match failed {
-            Some((_, status)) => Status::clone(&status),
-            // The cache has ended: nothing is converted any more.
-            None => std::future::pending().await,
+        let failed = async {
+            let failed = attempts.wait_for(counts).await.ok().and_then(|now| now.failed.clone());
+            match failed {
+                Some((_, status)) => Status::clone(&status),
+                // The cache has ended: nothing is converted any more.
+                None => std::future::pending().await,
+            }
+        };
+        let given_up = async {
+            // It is this view's own, so that it does not end sooner.
+            let _seen = given_up.wait_for(|given_up| *given_up).await.is_ok();
+        };
+        tokio::select! {
+            biased;
+            () = given_up => no_memory(&self.store.resource),
+            status = failed => status,
         }
     }
+}
+
+/// What reads are told while objects are not kept in another version than they are stored in.
+pub(super) fn no_memory(resource: &str) -> Status {
+    let message = format!(
+        "memory is short, see --memory-limit: {resource} are not kept in a version that a webhook makes"
+    );
+    Status::new(Reason::TooManyRequests, message).retry_after(VIEW_RETRY_SECONDS)
 }

@@ -25,7 +25,7 @@ impl Draw {
         case(name, steps)
     }
 
-    fn toleration(&self) -> Value {
+    pub(super) fn toleration(&self) -> Value {
         let mut toleration = json!({"operator": self.one(&["Exists", "Exists", "Equal"])});
         let is_for_all = toleration["operator"] == "Exists" && self.percent(20);
         if !is_for_all {
@@ -222,35 +222,35 @@ impl Draw {
     }
 }
 
-fn case(name: String, steps: Vec<PluginStep>) -> PluginCase {
+pub(super) fn case(name: String, steps: Vec<PluginStep>) -> PluginCase {
     PluginCase { name, labels: json!({}), rule: None, objects: Vec::new(), then: None, steps }
 }
 
-fn pods_of(namespace: &str) -> String {
+pub(super) fn pods_of(namespace: &str) -> String {
     PODS.replace("{}", namespace)
 }
 
-fn bare_pod(name: &str) -> Value {
+pub(super) fn bare_pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     })
 }
 
-fn made(path: &str, object: Value) -> PluginStep {
+pub(super) fn made(path: &str, object: Value) -> PluginStep {
     step(Method::POST, path.to_owned(), object)
 }
 
-fn changed(path: String, change: Value) -> PluginStep {
+pub(super) fn changed(path: String, change: Value) -> PluginStep {
     step(Method::PATCH, path, change)
 }
 
 /// Waits until a server has heard of what `pod` names.
-fn heard(namespace: &str, pod: Value) -> PluginStep {
+pub(super) fn heard(namespace: &str, pod: Value) -> PluginStep {
     let path = format!("{}?dryRun=All", pods_of(namespace));
     PluginStep { until: Some(201), ..step(Method::POST, path, pod) }
 }
 
-fn step(method: Method, path: String, body: Value) -> PluginStep {
+pub(super) fn step(method: Method, path: String, body: Value) -> PluginStep {
     PluginStep { method, path, body, until: None }
 }

@@ -8,6 +8,9 @@
 use super::tree::Tree;
 use crate::pair::RawAnswer;
 
+/// How the name of a version begins.
+const VERSION: &str = "<rv";
+
 /// What one server chose in one sequence.
 #[derive(Debug)]
 pub(super) struct Canonical {
@@ -56,6 +59,8 @@ impl Canonical {
             }
             // What an item is named by is its list.
             Tree::List(items) => items.iter_mut().for_each(|item| self.walk(item, name)),
+            // What is to be named is longer than most.
+            Tree::Leaf(text) if text.len() < TIME_BYTES => {}
             Tree::Leaf(text) => *text = said(&named(text)),
         }
     }
@@ -75,6 +80,26 @@ impl Canonical {
             entries.sort_by_cached_key(identity);
         }
     }
+}
+
+/// Gives the next version that each of two servers shows the same name, though one has shown more of them.
+pub(super) fn align(one: &mut Canonical, other: &mut Canonical) {
+    let most = one.versions.len().max(other.versions.len());
+    for canonical in [one, other] {
+        // No version is this.
+        canonical.versions.resize(most, String::new());
+    }
+}
+
+/// The text of an answer with every version alike.
+pub(super) fn without_versions(text: &str) -> String {
+    let mut parts = text.split(VERSION);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(VERSION);
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '));
+    }
+    out
 }
 
 /// Sorts the causes of a Status, and what its message lists of them: kube-apiserver has both in the order of
@@ -110,6 +135,9 @@ fn sort_causes(status: &mut Tree) {
 /// it found of others: it walks a map. Leaves out an object that stands in a message as a text, as its
 /// entries are in an order of seconds, and a port that was chosen.
 fn said(text: &str) -> String {
+    if text.len() < MESSAGE_BYTES {
+        return text.to_owned();
+    }
     const ERRORS: &str = "errors:\\n  ";
     const DUPLICATE: &str = "Duplicate value: 3";
     const UNDECLARED: &str = ": field not declared in schema";
@@ -189,13 +217,18 @@ fn named(text: &str) -> String {
 }
 
 const UUID_BYTES: usize = 36;
+/// `2026-01-01T01:02:03Z`, the shortest of what is named.
+const TIME_BYTES: usize = 20;
+/// A message that holds one of the texts that are looked for is longer.
+const MESSAGE_BYTES: usize = 24;
 
 fn is_uuid(window: &[u8]) -> bool {
-    window.iter().enumerate().all(|(at, byte)| match at {
-        8 | 13 | 18 | 23 => *byte == b'-',
-        14 => *byte == b'4',
-        _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(byte),
-    })
+    window[8] == b'-'
+        && window.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            14 => *byte == b'4',
+            _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(byte),
+        })
 }
 
 /// Bytes of the time that `bytes` begin with, unless it is at midnight.
@@ -205,6 +238,9 @@ fn time_len(bytes: &[u8]) -> Option<usize> {
         b'd' => byte.is_ascii_digit(),
         shape => byte == shape,
     };
+    if bytes.get(4) != Some(&b'-') {
+        return None;
+    }
     let head = bytes.get(..SHAPE.len()).filter(|head| head.iter().zip(SHAPE).all(fits))?;
     if head.ends_with(b"T00:00:00") {
         return None;
@@ -233,6 +269,20 @@ mod tests {
         );
         assert!(text(&mut canonical, r#"{"metadata":{"resourceVersion":"42"}}"#).contains("<rv 1>"));
         assert!(text(&mut canonical, r#"{"metadata":{"resourceVersion":"41"}}"#).contains("<rv 0>"));
+    }
+
+    #[test]
+    fn who_has_written_once_more_is_compared_from_there_on() {
+        let (mut one, mut other) = (Canonical::new(false), Canonical::new(false));
+        let version = |number: u32| format!(r#"{{"metadata":{{"resourceVersion":"{number}"}},"a":1}}"#);
+        assert_eq!(text(&mut one, &version(5)), text(&mut other, &version(70)));
+        // The other has written, the one not.
+        let (ours, theirs) = (text(&mut one, &version(5)), text(&mut other, &version(71)));
+        assert_ne!(ours, theirs);
+        assert_eq!(without_versions(&ours), without_versions(&theirs));
+        assert_ne!(without_versions(&ours), without_versions(&theirs.replace(":1}", ":2}")));
+        align(&mut one, &mut other);
+        assert_eq!(text(&mut one, &version(6)), text(&mut other, &version(72)));
     }
 
     #[test]

@@ -17,6 +17,15 @@ const AGENTS: [&str; 4] = ["dave/1.0 (linux)", "erin", "kubectl/v1.36.3", ""];
 pub fn draw(kinds: &[WrittenKind], seed: u64, pauses: bool) -> Sequence {
     let random = Random::seeded(seed);
     let kind = random.below(kinds.len() as u64) as usize;
+    drawn(random, kinds, kind, seed, pauses)
+}
+
+/// The sequence of `seed`, of the kind of that number.
+pub fn draw_of(kinds: &[WrittenKind], kind: usize, seed: u64) -> Sequence {
+    drawn(Random::seeded(seed), kinds, kind, seed, false)
+}
+
+fn drawn(random: Random, kinds: &[WrittenKind], kind: usize, seed: u64, pauses: bool) -> Sequence {
     let mut draw = Draw { random, kind: &kinds[kind], pauses, writers: 0 };
     let length = if pauses { 12 + draw.below(6) } else { 3 + draw.below(9) };
     let steps = (0..length).map(|at| draw.step(at == 0)).collect();
@@ -88,6 +97,8 @@ impl Draw<'_> {
             82..91 if self.kind.has_scale => Action::Scale(
                 match self.below(4) {
                     0 => ScaleVerb::Merge,
+                    // On a custom resource kube-apiserver fails, and the objects are alike no more.
+                    1 if self.kind.definition().is_some() && self.percent(85) => ScaleVerb::Put,
                     1 => ScaleVerb::Apply { force: self.percent(50) },
                     _ => ScaleVerb::Put,
                 },

@@ -6,6 +6,7 @@
 //! kind apps/v1 deployments Deployment namespaced status scale
 //! version autoscaling/v1                       (optional: another version that is served)
 //! schema v1 {"type":"object",...}              (of a custom kind: a version's; the first is the stored one)
+//! becomes v1 {"type":"object",...}             (in `redefined.txt`: what its schemas are later)
 //! base {"spec":{...}}                          what every object needs
 //! spec.replicas = 1 | 2                        a field and its values
 //! with pod spec.template.spec                  the fields of the block `fields pod`, below that path
@@ -20,7 +21,10 @@ use super::path::{self, Part};
 
 const BUILT_IN: &str = include_str!("../../sequences/kinds.txt");
 const CUSTOM: &str = include_str!("../../sequences/crds.txt");
+const REDEFINED: &str = include_str!("../../sequences/redefined.txt");
 const EVERY: &str = include_str!("../../sequences/every.txt");
+/// A field of the later schemas, by whose default it is seen that they are in force.
+pub(super) const IN_FORCE: &str = "inforce";
 
 /// A kind, and what is written of it.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub struct WrittenKind {
     pub(super) has_scale: bool,
     // version, schema
     schemas: Vec<(String, Value)>,
+    // the same, of what it becomes
+    becomes: Vec<(String, Value)>,
     pub(super) base: Value,
     pub(super) fields: Vec<Field>,
 }
@@ -55,8 +61,17 @@ impl Field {
 impl WrittenKind {
     /// The CRD that defines it, unless it is built in.
     pub(super) fn definition(&self) -> Option<Value> {
-        let (group, _) = self.versions[0].split_once('/').filter(|_| !self.schemas.is_empty())?;
-        let versions = self.schemas.iter().enumerate().map(|(at, (name, schema))| {
+        self.definition_by(&self.schemas)
+    }
+
+    /// The CRD that defines it later, if it changes.
+    pub(super) fn redefinition(&self) -> Option<Value> {
+        self.definition_by(&self.becomes)
+    }
+
+    fn definition_by(&self, schemas: &[(String, Value)]) -> Option<Value> {
+        let (group, _) = self.versions[0].split_once('/').filter(|_| !schemas.is_empty())?;
+        let versions = schemas.iter().enumerate().map(|(at, (name, schema))| {
             let mut subresources = json!({});
             if self.has_status {
                 subresources["status"] = json!({});
@@ -117,8 +132,30 @@ impl WrittenKind {
 /// # Errors
 /// What is wrong with a line, and with which.
 pub fn kinds() -> Result<Vec<WrittenKind>, String> {
+    read(&[BUILT_IN, CUSTOM])
+}
+
+/// Custom kinds whose schemas change while they are written, each with one that changes the other way.
+///
+/// # Errors
+/// As of [`kinds`].
+pub fn redefined_kinds() -> Result<Vec<WrittenKind>, String> {
+    let (mut there, back) = (read(&[REDEFINED])?, read(&[REDEFINED])?);
+    there.extend(back.into_iter().map(|mut kind| {
+        std::mem::swap(&mut kind.schemas, &mut kind.becomes);
+        kind.plural += "back";
+        kind.kind += "Back";
+        kind
+    }));
+    for schema in there.iter_mut().flat_map(|kind| &mut kind.becomes).map(|(_, schema)| schema) {
+        schema["properties"][IN_FORCE] = json!({ "type": "string", "default": "yes" });
+    }
+    Ok(there)
+}
+
+fn read(texts: &[&str]) -> Result<Vec<WrittenKind>, String> {
     let mut blocks = Blocks::default();
-    let lines = BUILT_IN.lines().chain(CUSTOM.lines());
+    let lines = texts.iter().flat_map(|text| text.lines());
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
         blocks.add(line).map_err(|why| format!("{line}: {why}"))?;
     }
@@ -162,9 +199,10 @@ impl Blocks {
         match word {
             "version" => kind.versions.push(rest.to_owned()),
             "base" => kind.base = json(rest)?,
-            "schema" => {
+            "schema" | "becomes" => {
                 let (version, schema) = rest.split_once(' ').ok_or("a version and a schema")?;
-                kind.schemas.push((version.to_owned(), json(schema)?));
+                let schemas = if word == "schema" { &mut kind.schemas } else { &mut kind.becomes };
+                schemas.push((version.to_owned(), json(schema)?));
             }
             _ => kind.fields.extend(fields),
         }
@@ -173,7 +211,7 @@ impl Blocks {
 
     /// Adds the field of a line, or those of the group that it names, below `path`.
     fn fields(&self, line: &str, path: &str, fields: &mut Vec<Field>) -> Result<(), String> {
-        if ["version ", "base ", "schema "].iter().any(|word| line.starts_with(word)) {
+        if ["version ", "base ", "schema ", "becomes "].iter().any(|word| line.starts_with(word)) {
             return Ok(());
         }
         let Some(rest) = line.strip_prefix("with ") else {
@@ -197,6 +235,7 @@ fn begin(line: &str) -> Result<WrittenKind, String> {
         has_status: has.contains(&"status"),
         has_scale: has.contains(&"scale"),
         schemas: Vec::new(),
+        becomes: Vec::new(),
         base: json!({}),
         fields: Vec::new(),
     })
@@ -221,6 +260,27 @@ mod tests {
         assert_eq!((kinds.len() - custom, custom), (25, 10));
         for kind in &kinds {
             assert!(kind.fields.len() > 10, "{} has few fields", kind.plural);
+        }
+    }
+
+    #[test]
+    fn each_kind_that_is_redefined_is_so_both_ways() {
+        let kinds = redefined_kinds().expect("the file can be read");
+        let (there, back) = kinds.split_at(kinds.len() / 2);
+        assert!(!there.is_empty());
+        for (there, back) in there.iter().zip(back) {
+            let schema = |definition: Option<Value>| {
+                let mut definition = definition.expect("it is defined");
+                let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+                if let Some(properties) = schema["properties"].as_object_mut() {
+                    properties.remove(IN_FORCE);
+                }
+                schema.take()
+            };
+            assert_eq!(back.plural, format!("{}back", there.plural));
+            assert_eq!(schema(there.definition()), schema(back.redefinition()));
+            assert_eq!(schema(there.redefinition()), schema(back.definition()));
+            assert_ne!(schema(there.redefinition()), schema(there.definition()));
         }
     }
 }

@@ -204,8 +204,14 @@ fn sent_managers(sent: SentManagers, read: &Value) -> Option<Value> {
         SentManagers::Forged => match read.as_array().filter(|entries| !entries.is_empty()) {
             None => own(json!({ "f:metadata": { "f:labels": { "f:x": {} } } })),
             Some(entries) => {
+                // Their order is a matter of seconds.
+                let owner = |entry: &Value| {
+                    ["operation", "manager", "apiVersion", "subresource"].map(|name| entry[name].to_string())
+                };
                 let mut entries = entries.clone();
-                entries[0]["manager"] = "forged".into();
+                if let Some(first) = entries.iter_mut().min_by_key(|entry| owner(entry)) {
+                    first["manager"] = "forged".into();
+                }
                 entries.into()
             }
         },

@@ -9,8 +9,8 @@ use forebay_rt::Clock;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::canonical::Canonical;
-use super::kinds::WrittenKind;
+use super::canonical::{self, Canonical};
+use super::kinds::{IN_FORCE, WrittenKind};
 use super::request;
 use super::step::{Action, Sequence, Step};
 use crate::diff;
@@ -20,7 +20,10 @@ use crate::pair::{Pair, Peer, RawAnswer, Request};
 const LOOKS_MAX: usize = 60_000;
 /// Longer than the seconds in which managedFields count.
 const PAUSE: Duration = Duration::from_millis(1_100);
+/// How often a CRD is written anew while somebody else does.
+const WRITES_MAX: usize = 100;
 const JSON: &str = "application/json";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// What came of one sequence.
 #[derive(Debug, Default)]
@@ -51,8 +54,7 @@ pub async fn prepare(pair: &Pair, kinds: &[WrittenKind]) -> Result<(), String> {
     for peer in [&pair.ours, &pair.theirs] {
         for kind in kinds {
             if let Some(definition) = kind.definition() {
-                let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-                made(peer, path, &definition).await?;
+                made(peer, DEFINITIONS, &definition).await?;
             }
             if let Some(namespace) = kind.namespace() {
                 made(peer, "/api/v1/namespaces", &json!({ "metadata": { "name": namespace } })).await?;
@@ -83,6 +85,52 @@ async fn served(peer: &Peer, path: &str) -> Result<(), String> {
     Err(format!("{path} is never served"))
 }
 
+/// Makes each of `kinds` at both servers what it becomes, and waits until that is in force.
+///
+/// # Errors
+/// What one of them did not take.
+pub async fn redefine(pair: &Pair, kinds: &[WrittenKind]) -> Result<(), String> {
+    for peer in [&pair.ours, &pair.theirs] {
+        for kind in kinds {
+            let Some(mut definition) = kind.redefinition() else { continue };
+            let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+            let path = format!("{DEFINITIONS}/{name}");
+            // Whoever keeps its status may write it meanwhile.
+            let mut answer = None;
+            for _ in 0..WRITES_MAX {
+                let current = peer.send(Method::GET, &path, None).await?.body;
+                definition["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
+                let put = peer.send(Method::PUT, &path, Some(&definition)).await?;
+                let is_over = put.code != 409;
+                answer = Some(put);
+                if is_over {
+                    break;
+                }
+            }
+            if let Some(refused) = answer.filter(|answer| answer.code != 200) {
+                return Err(format!("{path}: {}: {}", refused.code, refused.body));
+            }
+        }
+        for kind in kinds.iter().filter(|kind| kind.redefinition().is_some()) {
+            in_force(peer, kind).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until new objects get what only the later schema gives them.
+async fn in_force(peer: &Peer, kind: &WrittenKind) -> Result<(), String> {
+    let path = format!("{}?dryRun=All", kind.collection(0));
+    let object = kind.named(&kind.base, 0, "probe");
+    for _ in 0..LOOKS_MAX {
+        let made = peer.send(Method::POST, &path, Some(&object)).await?;
+        if made.body[IN_FORCE].is_string() {
+            return Ok(());
+        }
+    }
+    Err(format!("{path} never changes"))
+}
+
 /// Sends `sequence` for an object `name`, which nobody else writes.
 ///
 /// # Errors
@@ -93,36 +141,99 @@ pub async fn run(
     sequence: &Sequence,
     name: &str,
 ) -> Result<Compared, String> {
-    let mut one = Side::new(&pair.ours, kind, name, sequence.pauses);
-    let mut other = Side::new(&pair.theirs, kind, name, sequence.pauses);
-    let found = steps(&mut one, &mut other, sequence).await;
-    tokio::try_join!(one.clear(), other.clear())?;
-    found
+    let mut running = Running::begin(pair, kind, sequence, name);
+    running.advance(sequence.steps.len()).await?;
+    running.end().await
 }
 
-async fn steps(one: &mut Side<'_>, other: &mut Side<'_>, sequence: &Sequence) -> Result<Compared, String> {
-    let mut outcome = Compared::default();
-    for (at, step) in sequence.steps.iter().enumerate() {
-        if sequence.pauses && at > 0 {
-            Clock::system().sleep(PAUSE).await;
-        }
-        let (ours, theirs) = tokio::try_join!(one.step(step), other.step(step))?;
-        outcome.codes.push(theirs.code);
-        if ours.text != theirs.text {
-            outcome.mismatch = Some(mismatch(&step.sort(), at, ours, theirs));
-            return Ok(outcome);
-        }
-        // What the answer does not show is asked for.
-        let is_last = at + 1 == sequence.steps.len();
-        if is_last || step.dry_run || matches!(step.action, Action::Scale(..) | Action::Delete { .. }) {
-            let (ours, theirs) = tokio::try_join!(one.look(step.version), other.look(step.version))?;
-            if ours.text != theirs.text {
-                outcome.mismatch = Some(mismatch(&format!("after {}", step.sort()), at, ours, theirs));
-                return Ok(outcome);
+/// A sequence on its way.
+pub struct Running<'a> {
+    sequence: &'a Sequence,
+    /// Steps that were sent.
+    sent: usize,
+    one: Side<'a>,
+    other: Side<'a>,
+    outcome: Compared,
+    /// Whether the objects are not alike any more.
+    is_over: bool,
+}
+
+impl<'a> Running<'a> {
+    /// For an object `name`, which nobody else writes.
+    pub fn begin(
+        pair: &'a Pair,
+        kind: &'a WrittenKind,
+        sequence: &'a Sequence,
+        name: &'a str,
+    ) -> Running<'a> {
+        let side = |peer| Side::new(peer, kind, name, sequence.pauses);
+        let (one, other) = (side(&pair.ours), side(&pair.theirs));
+        Running { sequence, sent: 0, one, other, outcome: Compared::default(), is_over: false }
+    }
+
+    /// Sends so many steps more, up to the first whose answers differ.
+    ///
+    /// # Errors
+    /// What kept a request from being answered.
+    pub async fn advance(&mut self, steps: usize) -> Result<(), String> {
+        let end = self.sent.saturating_add(steps).min(self.sequence.steps.len());
+        while self.sent < end && !self.is_over {
+            if self.sequence.pauses && self.sent > 0 {
+                Clock::system().sleep(PAUSE).await;
             }
+            let sequence = self.sequence;
+            self.step(&sequence.steps[self.sent]).await?;
+            self.sent += 1;
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), String> {
+        let (ours, theirs) = tokio::try_join!(self.one.step(step), self.other.step(step))?;
+        self.outcome.codes.push(theirs.code);
+        self.compare(&step.sort(), ours, theirs);
+        // What the answer does not show is asked for.
+        let is_last = self.sent + 1 == self.sequence.steps.len();
+        let shows_less = step.dry_run || matches!(step.action, Action::Scale(..) | Action::Delete { .. });
+        if !self.is_over && (is_last || shows_less) {
+            let version = step.version;
+            let (ours, theirs) = tokio::try_join!(self.one.look(version), self.other.look(version))?;
+            self.compare(&format!("after {}", step.sort()), ours, theirs);
+        }
+        // One of them has written what the other did not need to: from here on they are counted alike.
+        if self.outcome.mismatch.is_some() {
+            canonical::align(&mut self.one.canonical, &mut self.other.canonical);
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, sort: &str, ours: Said, theirs: Said) {
+        if ours.text != theirs.text {
+            let found = mismatch(sort, self.sent, ours, theirs);
+            self.is_over = !self.outcome.goes_on(found);
         }
     }
-    Ok(outcome)
+
+    /// Takes the object away.
+    ///
+    /// # Errors
+    /// What kept a request from being answered.
+    pub async fn end(self) -> Result<Compared, String> {
+        tokio::try_join!(self.one.clear(), self.other.clear())?;
+        Ok(self.outcome)
+    }
+}
+
+impl Compared {
+    /// Notes a mismatch; whether what comes after can be compared all the same: an object that is alike but
+    /// for having been written once more, or less. Of such the first is kept, unless there is a graver one.
+    fn goes_on(&mut self, found: Mismatch) -> bool {
+        let goes_on = canonical::without_versions(&found.ours) == canonical::without_versions(&found.theirs);
+        if !goes_on || self.mismatch.is_none() {
+            self.mismatch = Some(found);
+        }
+        goes_on
+    }
 }
 
 struct Said {

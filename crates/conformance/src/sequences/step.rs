@@ -73,7 +73,7 @@ pub(super) enum SentManagers {
     Emptied,
     /// `[{}]`.
     EmptyEntry,
-    /// Another manager's name in the first entry; one of its own where there is none.
+    /// Another manager's name in the entry of the first by name; one of its own where there is none.
     Forged,
     /// An entry that cannot be read.
     Broken,
@@ -144,6 +144,15 @@ pub(super) struct Edit {
 }
 
 impl Sequence {
+    /// How many steps it has.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// The steps in order, a line each.
     pub fn shown(&self, kind: &WrittenKind) -> String {
         self.steps.iter().fold(String::new(), |mut text, step| {

@@ -10,12 +10,13 @@ use forebay_apimachinery::GroupResource;
 use forebay_apimachinery::options::ListOptions;
 use forebay_catalog::Target;
 use forebay_object::Object;
-use forebay_registry::{CatalogChanges, Informer, Notice, Registry};
+use forebay_registry::{CatalogChanges, Informer, Notice};
 use forebay_rt::{Clock, Random};
 
 use super::graph::{DeletionState, Followed, Graph, ObjectReference, Uid};
 use super::kinds::Kinds;
 use super::work::{self, Attempt, Context, Dependents, Task, WorkItem};
+use crate::acting::ActingRegistry;
 use crate::each::InFlight;
 use crate::informers::any_ready;
 use crate::limits;
@@ -33,7 +34,7 @@ struct Follower {
 }
 
 pub struct Collector {
-    registry: Registry,
+    registry: ActingRegistry,
     clock: Clock,
     random: Arc<Random>,
     catalog: CatalogChanges,
@@ -57,7 +58,7 @@ enum Read {
 }
 
 impl Collector {
-    pub fn new(registry: Registry, random: Arc<Random>) -> Collector {
+    pub fn new(registry: ActingRegistry, random: Arc<Random>) -> Collector {
         Collector {
             clock: registry.clock().clone(),
             catalog: registry.catalog_changes(),

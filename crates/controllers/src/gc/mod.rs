@@ -17,12 +17,13 @@ mod work;
 
 use std::sync::Arc;
 
-use forebay_registry::Registry;
 use forebay_rt::Random;
+
+use crate::acting::ActingRegistry;
 
 pub use kinds::Kinds;
 
 /// Runs until it is dropped.
-pub async fn run(registry: Registry, random: Arc<Random>) {
+pub async fn run(registry: ActingRegistry, random: Arc<Random>) {
     collector::Collector::new(registry, random).run().await;
 }

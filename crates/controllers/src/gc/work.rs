@@ -8,15 +8,15 @@ use forebay_apimachinery::options::{DeleteOptions, Preconditions, PropagationPol
 use forebay_apimachinery::{Reason, Seen, Status};
 use forebay_catalog::Target;
 use forebay_object::Object;
-use forebay_registry::Registry;
 use serde_json::{Value, json};
 
 use super::graph::Uid;
 use super::kinds::Kinds;
+use crate::acting::ActingRegistry;
 use crate::each::each;
 use crate::limits;
 use crate::meta::{FOREGROUND, Meta, ORPHAN, OwnerReference};
-use crate::objects::{change_metadata, find, named};
+use crate::objects::{ChangeVerb, change_metadata, find, named};
 use crate::queue::Verdict;
 
 /// One object to look at.
@@ -50,7 +50,7 @@ pub enum Dependents {
 /// What work needs.
 #[derive(Clone)]
 pub struct Context {
-    pub registry: Registry,
+    pub registry: ActingRegistry,
     pub kinds: Arc<Kinds>,
 }
 
@@ -170,7 +170,7 @@ async fn classify(
 /// Deletes exactly the state that was judged; if only something other than the owners has changed since, the
 /// object all the same, so that one that is written all the time goes as well.
 async fn delete(
-    registry: &Registry,
+    registry: &ActingRegistry,
     item: &WorkItem,
     judged: &Meta,
     policy: PropagationPolicy,
@@ -187,7 +187,7 @@ async fn delete(
 }
 
 async fn delete_at(
-    registry: &Registry,
+    registry: &ActingRegistry,
     item: &WorkItem,
     policy: PropagationPolicy,
     resource_version: Option<String>,
@@ -206,17 +206,21 @@ async fn delete_at(
 }
 
 /// Takes the finalizer away that holds an owner.
-async fn release(registry: &Registry, item: &WorkItem, finalizer: &str) -> Result<(), Stop> {
+async fn release(registry: &ActingRegistry, item: &WorkItem, finalizer: &str) -> Result<(), Stop> {
     let without = |metadata: &Value| {
         let finalizers = metadata["finalizers"].as_array()?;
         let kept: Vec<&Value> = finalizers.iter().filter(|one| **one != *finalizer).collect();
         (kept.len() < finalizers.len()).then(|| json!({ "finalizers": kept }))
     };
-    Ok(change_metadata(registry, &item.target, &item.uid, without).await?)
+    Ok(change_metadata(registry, &item.target, &item.uid, ChangeVerb::Patch, without).await?)
 }
 
 /// Takes the owner out of the references of its dependents, and only then lets it go.
-async fn orphan(registry: &Registry, item: &WorkItem, dependents: &[(Uid, Target)]) -> Result<(), Stop> {
+async fn orphan(
+    registry: &ActingRegistry,
+    item: &WorkItem,
+    dependents: &[(Uid, Target)],
+) -> Result<(), Stop> {
     let outcomes = each(dependents.iter().cloned(), limits::WRITES_MAX, |(uid, target)| {
         let (registry, owner) = (registry.clone(), vec![item.uid.to_string()]);
         async move { disown(&registry, &target, &uid, &owner).await }
@@ -227,7 +231,12 @@ async fn orphan(registry: &Registry, item: &WorkItem, dependents: &[(Uid, Target
 }
 
 /// Takes `owners` out of an object's references.
-async fn disown(registry: &Registry, target: &Target, uid: &str, owners: &[String]) -> Result<(), Status> {
+async fn disown(
+    registry: &ActingRegistry,
+    target: &Target,
+    uid: &str,
+    owners: &[String],
+) -> Result<(), Status> {
     let owners: Seen<&str> = owners.iter().map(String::as_str).collect();
     let without = |metadata: &Value| {
         let references = metadata["ownerReferences"].as_array()?;
@@ -239,11 +248,11 @@ async fn disown(registry: &Registry, target: &Target, uid: &str, owners: &[Strin
             _ => Some(json!({ "ownerReferences": kept })),
         }
     };
-    change_metadata(registry, target, uid, without).await
+    change_metadata(registry, target, uid, ChangeVerb::Patch, without).await
 }
 
 /// Says of every reference of an object that it does not block its owner, so that a circle of them can end.
-async fn unblock(registry: &Registry, item: &WorkItem) -> Result<(), Status> {
+async fn unblock(registry: &ActingRegistry, item: &WorkItem) -> Result<(), Status> {
     let unblocked = |metadata: &Value| {
         let mut references = metadata["ownerReferences"].as_array()?.clone();
         let mut changed = false;
@@ -253,7 +262,7 @@ async fn unblock(registry: &Registry, item: &WorkItem) -> Result<(), Status> {
         }
         changed.then(|| json!({ "ownerReferences": references }))
     };
-    change_metadata(registry, &item.target, &item.uid, unblocked).await
+    change_metadata(registry, &item.target, &item.uid, ChangeVerb::Patch, unblocked).await
 }
 
 /// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that
@@ -268,12 +277,13 @@ mod tests {
     use forebay_api::Body;
     use forebay_apimachinery::options::CreateOptions;
     use forebay_embedded::{Engine, Options};
+    use forebay_registry::Registry;
     use forebay_rt::{Clock, Random, Tasks};
 
     use super::*;
     use crate::objects::{built_in, delete};
 
-    async fn create(registry: &Registry, name: &str, owners: Value) -> (Target, Uid) {
+    async fn create(registry: &ActingRegistry, name: &str, owners: Value) -> (Target, Uid) {
         let maps = built_in(registry, "", "v1", "configmaps").expect("served");
         let target = named(&maps, "default", name);
         let object = json!({
@@ -294,6 +304,7 @@ mod tests {
         let config = forebay_registry::Config::default();
         let registry = Registry::new(config, engine, clock, Random::system(), Tasks::new());
         registry.start().await.expect("starts");
+        let registry = ActingRegistry::of_tests(registry);
         let (owner, owner_uid) = create(&registry, "owner", json!([])).await;
         let reference = json!([{
             "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": *owner_uid, "blockOwnerDeletion": true,

@@ -9,9 +9,9 @@ use forebay_apimachinery::options::{DeleteOptions, PropagationPolicy};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
 use forebay_catalog::Target;
-use forebay_registry::Registry;
 use serde_json::Value;
 
+use crate::acting::ActingRegistry;
 use crate::each::each;
 use crate::limits;
 use crate::meta::Meta;
@@ -37,7 +37,7 @@ impl Content {
 }
 
 /// Deletes everything in `namespace` once, and tells what is left.
-pub async fn delete(registry: &Registry, namespace: &str) -> Content {
+pub async fn delete(registry: &ActingRegistry, namespace: &str) -> Content {
     let mut content = Content::default();
     let resources = deletable(registry);
     let (pods, others): (Vec<_>, Vec<_>) = resources.into_iter().partition(|served| served.is("", "pods"));
@@ -56,7 +56,7 @@ pub async fn delete(registry: &Registry, namespace: &str) -> Content {
 
 /// The namespaced resources whose objects can be deleted, each in the version that it is stored in, or in
 /// another one if that is not served.
-fn deletable(registry: &Registry) -> Vec<Arc<Served>> {
+fn deletable(registry: &ActingRegistry) -> Vec<Arc<Served>> {
     let catalog = registry.catalog();
     let wanted = |served: &&Arc<Served>| {
         served.namespaced && served.store.is_some() && served.verbs.contains(&"delete")
@@ -88,7 +88,11 @@ struct Left {
 }
 
 /// Deletes every object of `served` in `namespace`, then looks at what is left.
-async fn delete_all(registry: &Registry, served: &Arc<Served>, namespace: &str) -> Result<Left, Status> {
+async fn delete_all(
+    registry: &ActingRegistry,
+    served: &Arc<Served>,
+    namespace: &str,
+) -> Result<Left, Status> {
     let all = collection(served, Some(namespace));
     // The namespace goes as a whole: nobody is to be orphaned or waited for.
     let options =
@@ -128,7 +132,7 @@ async fn delete_all(registry: &Registry, served: &Arc<Served>, namespace: &str) 
 }
 
 /// The names of those that are to be deleted: what a finalizer holds and is on its way needs no second word.
-async fn open_in(registry: &Registry, all: &Target) -> Result<Vec<String>, Status> {
+async fn open_in(registry: &ActingRegistry, all: &Target) -> Result<Vec<String>, Status> {
     let mut names = Vec::new();
     for object in registry.objects(all).await?.iter() {
         let meta = Meta::of(object);
@@ -149,7 +153,13 @@ fn grace_until_ms(pod: &Value) -> Option<i64> {
 }
 
 impl Content {
-    fn take(&mut self, served: &Served, namespace: &str, left: Result<Left, Status>, registry: &Registry) {
+    fn take(
+        &mut self,
+        served: &Served,
+        namespace: &str,
+        left: Result<Left, Status>,
+        registry: &ActingRegistry,
+    ) {
         let left = match left {
             Ok(left) => left,
             // The resource went away with its CRD.

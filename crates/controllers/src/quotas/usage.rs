@@ -8,10 +8,10 @@
 use forebay_apimachinery::Status;
 use forebay_catalog::Target;
 use forebay_quota::{Amounts, DeviceClasses, Evaluator, QuotaSubject, ResourceQuota};
-use forebay_registry::Registry;
 use serde_json::{Map, Value};
 
 use super::{Counted, tree};
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, find, named, update};
 
@@ -19,7 +19,12 @@ use crate::objects::{built_in, collection, find, named, update};
 ///
 /// # Errors
 /// What cannot be counted, and a conflict with who wrote it meanwhile.
-pub async fn sync(registry: &Registry, kinds: &[Counted], namespace: &str, name: &str) -> Result<(), Status> {
+pub async fn sync(
+    registry: &ActingRegistry,
+    kinds: &[Counted],
+    namespace: &str,
+    name: &str,
+) -> Result<(), Status> {
     let quotas = built_in(registry, "", "v1", "resourcequotas")?;
     let target = named(&quotas, namespace, name);
     let Some(found) = find(registry, &target).await? else { return Ok(()) };
@@ -66,7 +71,7 @@ pub fn has_less(pod: &Map<String, Value>, now: i64) -> bool {
 }
 
 async fn count(
-    registry: &Registry,
+    registry: &ActingRegistry,
     kinds: &[Counted],
     namespace: &str,
     quota: &Value,
@@ -104,7 +109,7 @@ async fn count(
     Ok(all)
 }
 
-async fn device_classes(registry: &Registry) -> Result<DeviceClasses, Status> {
+async fn device_classes(registry: &ActingRegistry) -> Result<DeviceClasses, Status> {
     let classes = built_in(registry, "resource.k8s.io", "v1", "deviceclasses")?;
     let classes = registry.objects(&collection(&classes, None)).await?;
     let members = |class: Value| class.as_object().cloned();

@@ -13,7 +13,7 @@ use forebay_apimachinery::Status;
 use forebay_apimachinery::options::DeleteOptions;
 use forebay_catalog::Target;
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use memchr::memmem;
 use serde_json::{Map, Value, json};
@@ -24,6 +24,7 @@ use super::reconcile::HEADLESS;
 use super::subsets::{ADDRESSES_MAX, Address, are_same, pack, truncate};
 use super::triggers::{TRIGGER_TIME, written};
 use super::view::{AddressFamily, SelectedPod, Service};
+use crate::acting::ActingRegistry;
 use crate::objects::{built_in, collection, create, delete, find, named, update};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
@@ -41,7 +42,7 @@ pub struct EndpointsController {
 }
 
 impl EndpointsController {
-    pub fn new(registry: Registry) -> EndpointsController {
+    pub fn new(registry: ActingRegistry) -> EndpointsController {
         EndpointsController { follow: Arc::new(Follow::new(registry)), has_synced: AtomicBool::new(false) }
     }
 }
@@ -109,7 +110,7 @@ async fn sync(follow: &Follow, name: String) -> Result<(), Status> {
 }
 
 async fn write(
-    registry: &Registry,
+    registry: &ActingRegistry,
     target: &Target,
     found: Option<Value>,
     selected: &Selected,

@@ -10,19 +10,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 
 use super::index::{ServiceIndex, selects};
 use super::triggers::LastSeen;
 use super::view::{Seconds, SelectedPod, Service};
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, find, named};
 use crate::queue::Queue;
 
 /// See the module's doc.
 pub struct Follow {
-    pub registry: Registry,
+    pub registry: ActingRegistry,
     index: Mutex<ServiceIndex>,
     // namespace/name -> what was seen of it
     seen: Mutex<HashMap<String, LastSeen>>,
@@ -46,7 +47,7 @@ pub struct Selected {
 }
 
 impl Follow {
-    pub fn new(registry: Registry) -> Follow {
+    pub fn new(registry: ActingRegistry) -> Follow {
         Follow { registry, index: Mutex::default(), seen: Mutex::default() }
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use memchr::memmem;
 use serde_json::{Map, Value, json};
@@ -25,6 +25,7 @@ use super::slices::{existing, write};
 use super::subsets::{Address, repack};
 use super::triggers::TRIGGER_TIME;
 use super::view::{AddressFamily, Service, parsed};
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, find, named};
 use crate::queue::{Queue, Verdict};
@@ -40,13 +41,13 @@ const ADDRESSES_MAX: usize = 1_000;
 
 /// The controller.
 pub struct MirrorController {
-    registry: Registry,
+    registry: ActingRegistry,
     // namespace/name of services that have, or had, slices of ours
     mirrored: Arc<Mutex<HashSet<String>>>,
 }
 
 impl MirrorController {
-    pub fn new(registry: Registry) -> MirrorController {
+    pub fn new(registry: ActingRegistry) -> MirrorController {
         MirrorController { registry, mirrored: Arc::default() }
     }
 }
@@ -111,7 +112,11 @@ fn is_mirrored(endpoints: &Object) -> bool {
     endpoints.label(SKIP) != Some("true") && memmem::find(&endpoints.metadata(), LEADER.as_bytes()).is_none()
 }
 
-async fn sync(registry: &Registry, mirrored: &Mutex<HashSet<String>>, name: &str) -> Result<(), Status> {
+async fn sync(
+    registry: &ActingRegistry,
+    mirrored: &Mutex<HashSet<String>>,
+    name: &str,
+) -> Result<(), Status> {
     let (namespace, service) = split(name);
     let endpoints = built_in(registry, "", "v1", "endpoints")?;
     let found = find(registry, &named(&endpoints, namespace, service)).await?;

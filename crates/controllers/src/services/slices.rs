@@ -11,7 +11,7 @@ use forebay_apimachinery::options::{DeleteOptions, Preconditions};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
 use forebay_object::Object;
-use forebay_registry::{Informer, Notice, Registry};
+use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,7 @@ use super::ports::PortLists;
 use super::reconcile::{MANAGED_BY, SERVICE_NAME, SlicePlan, WantedSlices, reconcile};
 use super::triggers::written;
 use super::view::{AddressFamily, SelectedPod, Service};
+use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::{built_in, collection, create, delete, find, named, update};
 use crate::queue::{Queue, Verdict};
@@ -33,7 +34,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 pub struct SliceController(Arc<Follow>);
 
 impl SliceController {
-    pub fn new(registry: Registry) -> SliceController {
+    pub fn new(registry: ActingRegistry) -> SliceController {
         SliceController(Arc::new(Follow::new(registry)))
     }
 }
@@ -117,7 +118,7 @@ async fn sync(follow: &Follow, name: String) -> Result<(), Status> {
 /// # Errors
 /// The read failed, or there may be slices that cannot be read.
 pub async fn existing(
-    registry: &Registry,
+    registry: &ActingRegistry,
     slices: &Arc<Served>,
     namespace: &str,
     service: &str,
@@ -140,7 +141,7 @@ pub async fn existing(
 
 /// The nodes of the pods that are there, with their zones.
 async fn zones(
-    registry: &Registry,
+    registry: &ActingRegistry,
     pods: &[SelectedPod],
 ) -> Result<BTreeMap<String, Option<String>>, Status> {
     let names: BTreeSet<&str> = pods.iter().map(|pod| pod.spec.node_name.as_str()).collect();
@@ -207,7 +208,7 @@ fn endpoint(service: &Service, pod: &SelectedPod, zone: Option<&str>, addresses:
 /// # Errors
 /// A write failed, or somebody else was faster: then the rest is to be planned anew.
 pub async fn write(
-    registry: &Registry,
+    registry: &ActingRegistry,
     slices: &Arc<Served>,
     namespace: &str,
     owner: &str,

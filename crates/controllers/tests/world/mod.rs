@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use forebay_api::{Answer, Body, PatchKind};
+use forebay_api::{Answer, Authorizer, Because, Body, Decision, Eventual, PatchKind, Rules};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
 };
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Attributes, Caller, Lease, Reason, Status};
 use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse};
 use forebay_catalog::Target;
-use forebay_controllers::{ControllerConfig, Selection};
+use forebay_controllers::{ControllerConfig, Selection, Signing};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::{Notice, Registry};
 use forebay_rt::{Clock, Duration, ManualClock, Random, Tasks};
@@ -27,21 +27,47 @@ pub struct World {
     engine: Arc<Engine>,
     clock: Clock,
     tasks: Tasks,
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
+/// Nobody is refused anything.
+pub struct Everything;
+
+impl Authorizer for Everything {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> Eventual<'a, Decision> {
+        Eventual::Now(Decision::Allow(Because::Unsaid))
+    }
+
+    fn rules(&self, _: &Caller, _: &str, _: &mut Rules) {}
 }
 
 impl World {
     /// With these controllers, in the words of `--controllers`.
     pub async fn with(controllers: &str) -> World {
+        World::asking(Arc::new(Everything), controllers).await
+    }
+
+    /// The same, where `authorizer` says who may do what.
+    pub async fn asking(authorizer: Arc<dyn Authorizer>, controllers: &str) -> World {
         let (clock, hand) = Clock::manual(1_700_000_000_000);
         let options = Options { clock: clock.clone(), ..Options::default() };
         let engine = Engine::open_in_memory(options).expect("opens");
-        World::on(engine, clock, hand, controllers).await
+        World::on(engine, clock, hand, authorizer, controllers).await
     }
 
-    async fn on(engine: Arc<Engine>, clock: Clock, hand: ManualClock, controllers: &str) -> World {
+    async fn on(
+        engine: Arc<Engine>,
+        clock: Clock,
+        hand: ManualClock,
+        authorizer: Arc<dyn Authorizer>,
+        controllers: &str,
+    ) -> World {
         let tasks = Tasks::new();
         let registry = Registry::new(
-            forebay_registry::Config::default(),
+            forebay_registry::Config {
+                authorizer: authorizer.clone(),
+                ..forebay_registry::Config::default()
+            },
             engine.clone(),
             clock.clone(),
             Random::system(),
@@ -51,16 +77,18 @@ impl World {
         let config = ControllerConfig {
             selection: Selection::parse(controllers.split(',')).expect("known"),
             root_ca: Arc::new(|_| CA.to_string()),
+            authorizer: authorizer.clone(),
+            signing: Some(signing()),
         };
         forebay_controllers::start(&config, &registry, Random::system(), &tasks);
-        World { registry, hand, engine, clock, tasks }
+        World { registry, hand, engine, clock, tasks, authorizer }
     }
 
     /// Drops everything but the store, and starts again with these controllers.
     pub async fn restart(self, controllers: &str) -> World {
         assert!(self.tasks.stop(Duration::from_secs(60)).await, "every task ends");
         drop(self.registry);
-        World::on(self.engine, self.clock, self.hand, controllers).await
+        World::on(self.engine, self.clock, self.hand, self.authorizer, controllers).await
     }
 
     /// `group@version/resource[/namespace][/name][/subresource]`.
@@ -237,6 +265,13 @@ pub fn tool(name: &str) -> Value {
 }
 
 pub const CA: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+
+/// An authority of its own, that signs for a day at most.
+fn signing() -> Signing {
+    let now = jiff::Timestamp::from_second(1_700_000_000).expect("a time");
+    let made = forebay_pki::in_memory(&forebay_pki::ServingNames::default(), now).expect("made");
+    Signing { authority: made.signing, duration: Duration::from_secs(24 * 3_600) }
+}
 
 fn object(answer: Answer) -> Value {
     serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
+use crate::openapi::part::OpenApiPart;
+
 /// A version that another server serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extension {
@@ -23,6 +25,8 @@ pub struct Extension {
     pub is_stale: bool,
     /// Where its document of OpenAPI v3 is, with a hash, if it has one.
     pub openapi_url: Option<Box<str>>,
+    /// What it says in OpenAPI v2.
+    pub openapi_v2: Option<Arc<OpenApiPart>>,
 }
 
 /// All of them, ordered by group and version; each once.

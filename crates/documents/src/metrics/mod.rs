@@ -4,7 +4,9 @@
 
 mod aggregator;
 mod authentication;
+pub mod authorization;
 pub mod caches;
+pub mod encryption;
 pub mod flow;
 pub mod process;
 pub mod storage;

@@ -18,8 +18,7 @@ pub fn write(text: &mut Text) {
             "Processor time spent, user and system, in seconds.",
             cpu_seconds,
         );
-        let help = "When the process was started, seconds since the Unix epoch.";
-        text.single("process_start_time_seconds", "gauge", help, start_seconds);
+        write_start(text, start_seconds);
     }
     if let Some((resident, virt)) = memory() {
         text.single("process_resident_memory_bytes", "gauge", "Memory that is resident, in bytes.", resident);
@@ -31,6 +30,17 @@ pub fn write(text: &mut Text) {
     if let Some(max) = max_fds() {
         text.single("process_max_fds", "gauge", "File descriptors that may be open.", max);
     }
+}
+
+/// When the process was started, seconds since the Unix epoch.
+pub fn started() -> Option<f64> {
+    times().map(|(_, started)| started)
+}
+
+/// Writes that.
+pub fn write_start(text: &mut Text, seconds: f64) {
+    let help = "When the process was started, seconds since the Unix epoch.";
+    text.single("process_start_time_seconds", "gauge", help, seconds);
 }
 
 fn times() -> Option<(f64, f64)> {

@@ -1,12 +1,13 @@
-//! `apiserver_admission_webhook_*`, `apiserver_admission_match_condition_*` and
-//! `apiserver_*conversion_webhook_*`: what is counted of calls of webhooks, as text.
+//! `apiserver_admission_webhook_*`, `apiserver_admission_match_condition_*`,
+//! `apiserver_*conversion_webhook_*` and `apiserver_*_admission_policy_check_*`: what is counted of calls of
+//! webhooks, and of policies, as text.
 //!
 //! In: what was counted. Out: families. Never: counts.
 
 use forebay_webhooks::conversion::{
     CRD_BOUNDS, ConversionCounted, ConversionTimes, FailureSort, REQUEST_BOUNDS,
 };
-use forebay_webhooks::{BOUNDS, CONDITION_BOUNDS, Counted};
+use forebay_webhooks::{BOUNDS, CONDITION_BOUNDS, Counted, POLICY_BOUNDS, PoliciesCounted, PolicyDurations};
 
 use super::text::Text;
 
@@ -66,8 +67,8 @@ pub fn write(text: &mut Text, counted: &Counted) {
 
 fn write_conditions(text: &mut Text, counted: &Counted) {
     let all = || {
-        counted.conditions.iter().map(|((webhook, step, operation), of)| {
-            ([("kind", "webhook"), ("name", &**webhook), ("operation", *operation), ("type", *step)], of)
+        counted.conditions.iter().map(|((name, kind, step, operation), of)| {
+            ([("kind", *kind), ("name", &**name), ("operation", *operation), ("type", *step)], of)
         })
     };
     let name = "apiserver_admission_match_condition_evaluation_seconds";
@@ -115,6 +116,56 @@ pub fn write_conversions(text: &mut Text, counted: &ConversionCounted) {
     text.family(name, "histogram", "How long webhooks took to convert, by what came of them.");
     for (failure, times) in &counted.requests {
         histogram(text, name, &result(failure), &REQUEST_BOUNDS, times);
+    }
+}
+
+/// Appends what is counted of policies.
+pub fn write_policies(text: &mut Text, counted: &PoliciesCounted) {
+    let validating: Vec<_> = counted
+        .validating
+        .iter()
+        .map(|((policy, binding, error, action), times)| {
+            let labels = vec![
+                ("enforcement_action", *action),
+                ("error_type", *error),
+                ("policy", &**policy),
+                ("policy_binding", &**binding),
+            ];
+            (labels, times)
+        })
+        .collect();
+    let help = ("Validations that failed, by what was done for it.", "How long these policies took.");
+    checks(text, "apiserver_validating_admission_policy", help, &validating);
+    let mutating: Vec<_> = counted
+        .mutating
+        .iter()
+        .map(|((policy, binding, error), times)| {
+            (vec![("error_type", *error), ("policy", &**policy), ("policy_binding", &**binding)], times)
+        })
+        .collect();
+    let help = ("Mutations, by what came of them.", "How long mutations took.");
+    checks(text, "apiserver_mutating_admission_policy", help, &mutating);
+}
+
+/// What is counted of one kind of policies: what is said of each series, and its times.
+type PolicySeries<'c> = (Vec<(&'c str, &'c str)>, &'c PolicyDurations);
+
+fn checks(text: &mut Text, name: &str, help: (&str, &str), all: &[PolicySeries<'_>]) {
+    let total = format!("{name}_check_total");
+    text.family(&total, "counter", help.0);
+    for (labels, times) in all {
+        text.value(&total, labels, times.all);
+    }
+    let took = format!("{name}_check_duration_seconds");
+    text.family(&took, "histogram", help.1);
+    for (labels, times) in all {
+        let bounds = POLICY_BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+        for (bound, count) in bounds.zip(times.counts.into_iter().chain([times.all])) {
+            let with_bound: Vec<(&str, &str)> = labels.iter().copied().chain([("le", &*bound)]).collect();
+            text.value(&format!("{took}_bucket"), &with_bound, count);
+        }
+        text.value(&format!("{took}_sum"), labels, times.seconds);
+        text.value(&format!("{took}_count"), labels, times.all);
     }
 }
 

@@ -177,6 +177,11 @@ impl<'c> Contents<'c> {
         }
     }
 
+    /// The definition of that name, if there is one.
+    pub fn definition(&self, kinds: &Kinds, name: &str, dialect: Dialect) -> Option<Value> {
+        self.definitions.get(name).map(|what| self.schema(kinds, *what, dialect))
+    }
+
     /// One definition, spelled out.
     pub fn schema(&self, kinds: &Kinds, what: Definition<'_>, dialect: Dialect) -> Value {
         match what {

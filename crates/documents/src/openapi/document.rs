@@ -4,7 +4,7 @@
 //! tells whether it has to be made again. Never: kept.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use forebay_catalog::{Catalog, Served};
 use forebay_schema::builtin::table;
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::contents::{Contents, Subject, in_version, subjects};
 use super::packed::{Packed, Packer};
+use super::part::OpenApiPart;
 use super::{custom, json, proto};
 
 /// The name of a document.
@@ -27,21 +28,23 @@ pub enum Name {
 pub type Fingerprint = [u8; 32];
 
 /// Makes a document.
-pub fn make(catalog: &Catalog, name: &Name) -> Packed {
+///
+/// - `parts`: what other servers say of themselves, which stands in those of v2.
+pub fn make(catalog: &Catalog, name: &Name, parts: &[Arc<OpenApiPart>]) -> Packed {
     // The table never changes.
     static KINDS: OnceLock<Kinds> = OnceLock::new();
     let kinds = KINDS.get_or_init(|| Kinds::new(table()));
     let mut out = Packer::default();
     match name {
         Name::V3(subject) => json::v3(&Contents::of(catalog, subject), kinds, &mut out),
-        Name::V2Json => json::v2(&Contents::of_all(catalog, &subjects(catalog)), kinds, &mut out),
-        Name::V2Proto => proto::v2(&Contents::of_all(catalog, &subjects(catalog)), kinds, &mut out),
+        Name::V2Json => json::v2(&Contents::of_all(catalog, &subjects(catalog)), kinds, parts, &mut out),
+        Name::V2Proto => proto::v2(&Contents::of_all(catalog, &subjects(catalog)), kinds, parts, &mut out),
     }
     out.finish()
 }
 
 /// The fingerprint of a document.
-pub fn fingerprint(catalog: &Catalog, name: &Name) -> Fingerprint {
+pub fn fingerprint(catalog: &Catalog, name: &Name, parts: &[Arc<OpenApiPart>]) -> Fingerprint {
     let mut digest = Sha256::new();
     match name {
         Name::V3(Subject::Version { group, version }) => {
@@ -49,7 +52,10 @@ pub fn fingerprint(catalog: &Catalog, name: &Name) -> Fingerprint {
         }
         // Their content is fixed.
         Name::V3(_) => {}
-        Name::V2Json | Name::V2Proto => catalog.iter().for_each(|served| add(served, &mut digest)),
+        Name::V2Json | Name::V2Proto => {
+            catalog.iter().for_each(|served| add(served, &mut digest));
+            digest.update(OpenApiPart::fingerprint(parts));
+        }
     }
     digest.finalize().into()
 }
@@ -104,7 +110,7 @@ mod tests {
             subjects(&catalog).into_iter().collect()
         );
         for (subject, together) in all {
-            assert_eq!(fingerprint(&catalog, &Name::V3(subject.clone())), together, "{subject:?}");
+            assert_eq!(fingerprint(&catalog, &Name::V3(subject.clone()), &[]), together, "{subject:?}");
         }
     }
 }

@@ -2,11 +2,15 @@
 //!
 //! In: contents. Out: bytes for a packer, members sorted within each part.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use forebay_schema::openapi::{Dialect, Kinds};
 use serde_json::{Value, json};
 
 use super::contents::Contents;
 use super::packed::Packer;
+use super::part::{Merged, OpenApiPart};
 use super::path_item::{self, SharedParameters};
 
 /// The version of Kubernetes that the API is.
@@ -45,8 +49,9 @@ pub fn v3(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
     out.piece.extend_from_slice(b"}}");
 }
 
-/// The v2 document.
-pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
+/// The v2 document, with what other servers say of theirs.
+pub fn v2(contents: &Contents<'_>, kinds: &Kinds, parts: &[Arc<OpenApiPart>], out: &mut Packer) {
+    let merged = Merged::of(parts, &|name| contents.definition(kinds, name, Dialect::V2));
     let mut shared = SharedParameters::new();
     out.piece.extend_from_slice(b"{\"swagger\":\"2.0\",\"info\":");
     write(&info(false), out);
@@ -54,11 +59,20 @@ pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
     for (at, (path, routes)) in contents.paths.iter().enumerate() {
         member(at, path, &path_item::v2(contents.table, routes, &mut shared), out);
     }
+    for (part, path, text) in others(parts, |part| &part.paths, |path| contents.paths.contains_key(path)) {
+        text_member(path, &merged.told(text, part), out);
+    }
     out.piece.extend_from_slice(b"},\"definitions\":{");
     definitions(contents, kinds, Dialect::V2, out);
+    for (name, text) in &merged.definitions {
+        text_member(name, text, out);
+    }
     out.piece.extend_from_slice(b"},\"parameters\":{");
     for (at, (name, parameter)) in shared.iter().enumerate() {
         member(at, name, parameter, out);
+    }
+    for (part, name, text) in others(parts, |part| &part.parameters, |name| shared.contains_key(name)) {
+        text_member(name, &merged.told(text, part), out);
     }
     out.piece.extend_from_slice(b"},\"securityDefinitions\":{\"BearerToken\":");
     write(&bearer_token(), out);
@@ -69,6 +83,31 @@ fn definitions(contents: &Contents<'_>, kinds: &Kinds, dialect: Dialect, out: &m
     for (at, (name, what)) in contents.definitions.iter().enumerate() {
         member(at, name, &contents.schema(kinds, *what, dialect), out);
     }
+}
+
+/// What others say beside what is this server's: part, name and text, each name once.
+pub fn others<'p>(
+    parts: &'p [Arc<OpenApiPart>],
+    of: impl Fn(&'p OpenApiPart) -> &'p BTreeMap<Box<str>, Box<str>>,
+    is_ours: impl Fn(&str) -> bool,
+) -> Vec<(usize, &'p str, &'p str)> {
+    let mut told = BTreeMap::new();
+    for (at, part) in parts.iter().enumerate() {
+        let part: &'p OpenApiPart = part;
+        for (name, text) in of(part).iter().filter(|(name, _)| !is_ours(name)) {
+            told.entry(&**name).or_insert((at, &**text));
+        }
+    }
+    told.into_iter().map(|(name, (at, text))| (at, name, text)).collect()
+}
+
+/// Behind others.
+fn text_member(name: &str, text: &str, out: &mut Packer) {
+    out.piece.push(b',');
+    forebay_apimachinery::json::write_string(name, &mut out.piece);
+    out.piece.push(b':');
+    out.piece.extend_from_slice(text.as_bytes());
+    out.drain();
 }
 
 fn member(at: usize, name: &str, value: &Value, out: &mut Packer) {

@@ -13,8 +13,9 @@ use tokio::sync::Semaphore;
 
 use super::contents::{Subject, subjects};
 use super::document::{self, Fingerprint, Name};
-use super::limits::KEPT_BYTES_MAX;
+use super::limits::{KEPT_BYTES_MAX, PARTS_BYTES_MAX};
 use super::packed::{Packed, Packer};
+use super::part::OpenApiPart;
 use crate::discovery::Extension;
 
 /// The documents of one server; cloning it copies a pointer.
@@ -32,6 +33,8 @@ struct Kept {
     /// What the marks `checked` and the index are about.
     catalog: Weak<Catalog>,
     index: Option<Packed>,
+    /// What other servers say of themselves, as far as what is marked `checked` is about it.
+    of_parts: Fingerprint,
     // name -> document; <= KEPT_BYTES_MAX of compressed bytes, hashes for every document
     entries: HashMap<Name, Entry>,
     // counts look-ups, to know what was asked for longest ago
@@ -56,8 +59,16 @@ impl Default for OpenApi {
 
 impl OpenApi {
     /// The document `name` of `catalog`; `None` when there is no such document.
-    pub async fn document(&self, catalog: &Arc<Catalog>, name: Name) -> Option<Packed> {
-        if let Some(packed) = self.look_up(catalog, &name) {
+    ///
+    /// - `parts`: what other servers say of themselves, for those of v2.
+    pub async fn document(
+        &self,
+        catalog: &Arc<Catalog>,
+        name: Name,
+        parts: Vec<Arc<OpenApiPart>>,
+    ) -> Option<Packed> {
+        let of_parts = OpenApiPart::fingerprint(&parts);
+        if let Some(packed) = self.0.locked(catalog, |kept| kept.look_up_with(&name, of_parts)) {
             return Some(packed);
         }
         if let Name::V3(subject) = &name
@@ -65,7 +76,7 @@ impl OpenApi {
         {
             return None;
         }
-        self.made(catalog, move |shared, catalog| shared.document(catalog, &name)).await
+        self.made(catalog, move |shared, catalog| shared.document(catalog, &name, &parts)).await
     }
 
     /// Where the v3 documents are, with their hashes.
@@ -74,10 +85,6 @@ impl OpenApi {
             return Some(packed);
         }
         self.made(catalog, |shared, catalog| shared.index(catalog)).await
-    }
-
-    fn look_up(&self, catalog: &Arc<Catalog>, name: &Name) -> Option<Packed> {
-        self.0.locked(catalog, |kept| kept.look_up(name))
     }
 
     /// Runs `make` where it may take its time. Drop-safe: what was begun is finished, and kept.
@@ -105,17 +112,18 @@ impl Shared {
     }
 
     /// The document, from what is kept if it is still the same.
-    fn document(&self, catalog: &Arc<Catalog>, name: &Name) -> Packed {
-        if let Some(packed) = self.locked(catalog, |kept| kept.look_up(name)) {
+    fn document(&self, catalog: &Arc<Catalog>, name: &Name, parts: &[Arc<OpenApiPart>]) -> Packed {
+        let of_parts = OpenApiPart::fingerprint(parts);
+        if let Some(packed) = self.locked(catalog, |kept| kept.look_up_with(name, of_parts)) {
             return packed;
         }
-        let fingerprint = document::fingerprint(catalog, name);
+        let fingerprint = document::fingerprint(catalog, name, parts);
         let known = self.locked(catalog, |kept| match kept.confirm(name, &fingerprint) {
             true => kept.look_up(name),
             false => None,
         });
         known.unwrap_or_else(|| {
-            let packed = document::make(catalog, name);
+            let packed = document::make(catalog, name, parts);
             self.locked(catalog, |kept| kept.put(name.clone(), fingerprint, packed.clone()));
             packed
         })
@@ -148,7 +156,7 @@ impl Shared {
             true => kept.entries.get(&name).map(|entry| entry.hash.clone()),
             false => None,
         });
-        known.unwrap_or_else(|| self.document(catalog, &name).hash)
+        known.unwrap_or_else(|| self.document(catalog, &name, &[]).hash)
     }
 }
 
@@ -184,6 +192,20 @@ pub fn extended(index: &Packed, extensions: &[Extension]) -> Option<Vec<u8>> {
     Some(document.to_string().into_bytes())
 }
 
+/// What other servers say of themselves in v2, as much as is told.
+pub fn openapi_parts(extensions: &[Extension]) -> Vec<Arc<OpenApiPart>> {
+    let mut left = PARTS_BYTES_MAX;
+    let all = extensions.iter().filter_map(|extension| extension.openapi_v2.clone());
+    let fit = all.filter(|part| match left.checked_sub(part.bytes()) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    });
+    fit.collect()
+}
+
 /// Where a document of the hash is.
 ///
 /// - `path`: below `/openapi/v3/`.
@@ -200,6 +222,17 @@ impl Kept {
         self.catalog = Arc::downgrade(catalog);
         self.index = None;
         self.entries.values_mut().for_each(|entry| entry.checked = false);
+    }
+
+    /// - `of_parts`: what other servers say of themselves, in short.
+    fn look_up_with(&mut self, name: &Name, of_parts: Fingerprint) -> Option<Packed> {
+        if matches!(name, Name::V2Json | Name::V2Proto) && self.of_parts != of_parts {
+            self.of_parts = of_parts;
+            for of_v2 in [Name::V2Json, Name::V2Proto] {
+                self.entries.get_mut(&of_v2).into_iter().for_each(|entry| entry.checked = false);
+            }
+        }
+        self.look_up(name)
     }
 
     fn look_up(&mut self, name: &Name) -> Option<Packed> {

@@ -5,7 +5,8 @@
 //! or a media type that is not.
 //!
 //! A document has [`contents`]: routes ([`builtin_routes`], [`custom_routes`]) and the definitions that they
-//! need. They are written in JSON ([`json`]) or protobuf ([`proto`]).
+//! need. They are written in JSON ([`json`]) or protobuf ([`proto`]). The v2 document has what other servers
+//! say of theirs besides ([`part`]).
 
 mod builtin_routes;
 pub mod contents;
@@ -17,6 +18,7 @@ pub mod kept;
 pub mod limits;
 mod media;
 pub mod packed;
+pub mod part;
 mod path_item;
 mod proto;
 mod responses;

@@ -5,6 +5,7 @@
 mod control;
 mod debug;
 mod explain;
+mod learned;
 mod of_request;
 mod price;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod ticket;
 
 pub use control::FlowControl;
 pub use debug::{DUMPS, dump};
+pub use learned::{Learned, ListMeter, ListSubject, measured};
 pub use of_request::OfRequest;
 pub use price::{
     Cost, delete_collection, deleted, document, list, list_that_is_made, object, proxied, rendering,

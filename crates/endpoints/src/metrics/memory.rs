@@ -104,6 +104,11 @@ pub fn write(
             &counts.windows_shrunk,
         ),
         (
+            "forebay_memory_views_let_go_total",
+            "Versions made by webhooks that were not kept any longer for want of memory.",
+            &counts.views_let_go,
+        ),
+        (
             "forebay_memory_creates_refused_total",
             "Creates that were refused for want of memory.",
             &counts.creates_refused,

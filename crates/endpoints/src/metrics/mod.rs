@@ -3,6 +3,7 @@
 //! In: what happened, from the rooms of the edge; the caches' own counters. Out: the classic text format.
 //! Every label has a bounded set of values.
 
+mod audit;
 mod connections;
 mod family;
 mod flight;
@@ -14,11 +15,15 @@ mod watch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use forebay_audit::AuditCounts;
+use forebay_authorization::AuthorizationMetrics;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
 use forebay_documents::metrics::{
-    AuthenticationMetrics, Availability, Text, caches, flow, process, storage, tasks, webhooks,
+    AuthenticationMetrics, Availability, Text, authorization, caches, encryption, flow, process, storage,
+    tasks, webhooks,
 };
+use forebay_encryption::EncryptionMetrics;
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
@@ -59,6 +64,22 @@ pub struct Metrics {
 pub struct CountedElsewhere {
     pub webhooks: Arc<WebhookMetrics>,
     pub authentication: Arc<AuthenticationMetrics>,
+    pub authorization: Arc<AuthorizationMetrics>,
+    /// Where something is encrypted at rest.
+    pub encryption: Option<Arc<EncryptionMetrics>>,
+}
+
+impl CountedElsewhere {
+    fn write(&self, text: &mut Text) {
+        webhooks::write(text, &self.webhooks.counted());
+        authorization::write(text, &self.authorization.counted());
+        self.authentication.write(text);
+        webhooks::write_conversions(text, &self.webhooks.conversions.counted());
+        webhooks::write_policies(text, &self.webhooks.policies.counted());
+        if let Some(counted) = &self.encryption {
+            encryption::write(text, &counted.counted());
+        }
+    }
 }
 
 impl Metrics {
@@ -99,7 +120,7 @@ impl Metrics {
         (inflight, flow_control, neighbourhood): (&Inflight, Option<&FlowControl>, Option<&Neighbourhood>),
         (memory, rooms, stalled_readers): (&Memory, &Rooms, &StalledReaders),
         shared: (&EventBlocks, &SharedLists),
-        availability: &Availability,
+        (availability, audit): (&Availability, Option<&Arc<AuditCounts>>),
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
@@ -109,11 +130,9 @@ impl Metrics {
         for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
-        let CountedElsewhere { webhooks: of_webhooks, authentication } = &self.others;
-        webhooks::write(&mut text, &of_webhooks.counted());
-        webhooks::write_conversions(&mut text, &of_webhooks.conversions.counted());
-        authentication.write(&mut text);
+        self.others.write(&mut text);
         availability.write(&mut text);
+        audit::write(&mut text, audit.map(|counts| &**counts));
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
         let counts = &*self.connections;
         let help = "Connections that failed before they were secure.";

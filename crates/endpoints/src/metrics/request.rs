@@ -7,6 +7,7 @@ use forebay_apimachinery::Verb;
 use forebay_catalog::Served;
 use forebay_catalog::histogram::{Bounds, Histogram};
 use forebay_rt::Instant;
+use forebay_spans::OpenSpan;
 use forebay_transport::Counter;
 use http::Method;
 
@@ -162,6 +163,8 @@ pub struct Record {
     // Of a GET or LIST, whose sizes are interesting.
     is_sized: bool,
     counted: bool,
+    // Ends with it.
+    span: Option<OpenSpan>,
 }
 
 impl Record {
@@ -184,12 +187,24 @@ impl Record {
             is_long_running,
             is_sized: matches!(labels.verb, "GET" | "LIST"),
             counted: false,
+            span: None,
         }
+    }
+
+    /// It is told of by `span`, which ends with it.
+    pub fn tell(&mut self, span: Option<OpenSpan>) {
+        self.span = span;
     }
 
     /// What it is answered with.
     pub fn answered(&mut self, code: u16) {
         self.code = code;
+        if let Some(span) = &mut self.span {
+            span.set("http.response.status_code", i64::from(code));
+            if status::is_own_fault(code) {
+                span.fail("");
+            }
+        }
         if status::is_termination(code) {
             self.series.terminations.add(1);
         }

@@ -16,7 +16,7 @@ use forebay_documents::discovery::Extension;
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::openapi::contents::Subject;
 use forebay_documents::openapi::document::Name;
-use forebay_documents::openapi::kept::{extended, relative_url};
+use forebay_documents::openapi::kept::{extended, openapi_parts, relative_url};
 use forebay_documents::openapi::limits::PLAIN_BYTES;
 use forebay_documents::openapi::packed::{Packed, Plain};
 use forebay_transport::{BodySource, PiecewiseBody, RunOn, limits};
@@ -55,7 +55,7 @@ pub async fn answer(
     readers: Readers<'_>,
 ) -> Result<HttpResponse, Failure> {
     match path.strip_prefix("/openapi").unwrap_or_default().trim_end_matches('/') {
-        "/v2" => v2(openapi, catalog, headers, readers).await,
+        "/v2" => v2((openapi, catalog, extensions), headers, readers).await,
         "/v3" => {
             let index = openapi.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
             match extended(&index, extensions) {
@@ -72,8 +72,7 @@ pub async fn answer(
 }
 
 async fn v2(
-    openapi: &OpenApi,
-    catalog: &Arc<Catalog>,
+    (openapi, catalog, extensions): (&OpenApi, &Arc<Catalog>, &[Extension]),
     headers: &HeaderMap,
     readers: Readers<'_>,
 ) -> Result<HttpResponse, Failure> {
@@ -81,7 +80,10 @@ async fn v2(
         JSON => (Name::V2Json, JSON),
         _ => (Name::V2Proto, V2_PROTO),
     };
-    let document = openapi.document(catalog, name).await.ok_or_else(Failure::no_such_resource)?;
+    let document = openapi
+        .document(catalog, name, openapi_parts(extensions))
+        .await
+        .ok_or_else(Failure::no_such_resource)?;
     Ok(whole(&document, content_type, headers, readers))
 }
 
@@ -94,7 +96,7 @@ async fn v3(
     readers: Readers<'_>,
 ) -> Result<HttpResponse, Failure> {
     taken(headers, &[JSON])?;
-    let document = openapi.document(catalog, Name::V3(subject.clone())).await;
+    let document = openapi.document(catalog, Name::V3(subject.clone()), Vec::new()).await;
     let document = document.ok_or_else(Failure::no_such_resource)?;
     match query.first("hash").filter(|hash| !hash.is_empty()) {
         None => Ok(whole(&document, JSON, headers, readers)),

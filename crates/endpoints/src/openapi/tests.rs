@@ -190,14 +190,15 @@ async fn what_is_not_there_or_not_taken_is_refused() {
 async fn documents_outlive_a_catalog_that_changes_nothing_in_them() {
     let mut server = Server::new();
     let pods = Name::V3(Subject::Version { group: String::new(), version: "v1".into() });
-    let before = server.openapi.document(&server.catalog, pods.clone()).await.expect("a document");
+    let before =
+        server.openapi.document(&server.catalog, pods.clone(), Vec::new()).await.expect("a document");
     let index = server.openapi.index(&server.catalog).await.expect("an index");
     // Another catalog, without batch.
     server.catalog = Arc::new(Catalog::from_shared(
         server.catalog.iter().filter(|served| served.group() != "batch").cloned(),
         None,
     ));
-    let after = server.openapi.document(&server.catalog, pods).await.expect("a document");
+    let after = server.openapi.document(&server.catalog, pods, Vec::new()).await.expect("a document");
     assert_eq!(before.gzip.as_ptr(), after.gzip.as_ptr(), "the same bytes");
     let shorter = server.openapi.index(&server.catalog).await.expect("an index");
     assert_ne!(shorter.hash, index.hash);

@@ -4,13 +4,18 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/authorization`.
 
+use std::sync::Arc;
+
 use forebay_api::{Authorizer as _, Rules, told_together};
+use forebay_apimachinery::selector::{
+    FieldOperator, FieldRequirement, FieldSelector, LabelOperator, LabelRequirement, LabelSelector,
+};
 use forebay_apimachinery::{Attributes, Caller, Status, Verb};
 use serde_json::{Map, Value, json};
 
 use super::texts::texts;
 use crate::handler::{Handler, Head};
-use crate::request_info::RequestInfo;
+use crate::request_info::{Confined, RequestInfo};
 use crate::status::Failure;
 
 /// Whether the subject of the review, or who asks if it is about oneself, may do what it says.
@@ -23,7 +28,12 @@ pub async fn subject(handler: &Handler, head: &Head, mut review: Value, error: &
     let request = request(spec);
     let asked = Attributes { caller: &user, verb: &request.verb, about: request.about() };
     let decision = handler.access.authorize(&asked).wait().await;
-    review["status"] = json!({ "allowed": decision.is_allowed(), "reason": decision.because().to_string(), "evaluationError": error });
+    let errors: Vec<&str> =
+        decision.error().into_iter().chain([error]).filter(|error| !error.is_empty()).collect();
+    review["status"] = json!({
+        "allowed": decision.is_allowed(), "denied": decision.is_denied(),
+        "reason": decision.because().to_string(), "evaluationError": errors.join("; "),
+    });
     review
 }
 
@@ -55,8 +65,58 @@ fn request(spec: &Value) -> RequestInfo {
         resource: text("resource"),
         subresource: text("subresource"),
         name: text("name"),
+        confined: resource.and_then(confined),
         ..RequestInfo::default()
     }
+}
+
+/// What a review's selectors confine it to, as far as they can be read: its status says what cannot.
+fn confined(attributes: &Map<String, Value>) -> Option<Arc<Confined>> {
+    let selector = |name: &str| attributes.get(name).and_then(Value::as_object);
+    let (fields, labels) = (selector("fieldSelector"), selector("labelSelector"));
+    if fields.is_none() && labels.is_none() {
+        return None;
+    }
+    let raw =
+        |of: &Map<String, Value>| of.get("rawSelector").and_then(Value::as_str).unwrap_or("").to_owned();
+    let requirements = |of: &Map<String, Value>| of.get("requirements").and_then(Value::as_array).cloned();
+    let fields = fields.map_or_else(Vec::new, |of| match requirements(of).unwrap_or_default() {
+        all if all.is_empty() => {
+            FieldSelector::parse(&raw(of)).map(|read| read.requirements().to_vec()).unwrap_or_default()
+        }
+        all => all.iter().filter_map(field_requirement).collect(),
+    });
+    let labels = labels.map_or_else(Vec::new, |of| match requirements(of).unwrap_or_default() {
+        all if all.is_empty() => {
+            LabelSelector::parse(&raw(of)).map(|read| read.requirements().to_vec()).unwrap_or_default()
+        }
+        all => all.iter().filter_map(label_requirement).collect(),
+    });
+    Some(Arc::new(Confined { fields: fields.into(), labels: labels.into() }))
+}
+
+fn field_requirement(requirement: &Value) -> Option<FieldRequirement> {
+    let operator = match requirement["operator"].as_str()? {
+        "In" => FieldOperator::Equals,
+        "NotIn" => FieldOperator::NotEquals,
+        _ => return None,
+    };
+    let values = texts(&requirement["values"]);
+    let [value] = values.as_slice() else { return None };
+    let path = requirement["key"].as_str().unwrap_or("").into();
+    Some(FieldRequirement { path, operator, value: value.as_str().into() })
+}
+
+fn label_requirement(requirement: &Value) -> Option<LabelRequirement> {
+    let operator = match requirement["operator"].as_str()? {
+        "In" => LabelOperator::In,
+        "NotIn" => LabelOperator::NotIn,
+        "Exists" => LabelOperator::Exists,
+        "DoesNotExist" => LabelOperator::DoesNotExist,
+        _ => return None,
+    };
+    LabelRequirement::new(requirement["key"].as_str().unwrap_or(""), operator, texts(&requirement["values"]))
+        .ok()
 }
 
 /// What the one who asks may do in a namespace.

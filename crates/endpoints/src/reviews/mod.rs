@@ -58,7 +58,7 @@ pub async fn answer(
     incoming: ReviewRequest,
 ) -> Result<Answer, Failure> {
     if review == Review::TokenRequest {
-        return token_request::answer(handler, target, incoming).await;
+        return token_request::answer(handler, head, target, incoming).await;
     }
     let mut object = match review {
         Review::SelfSubject => identity::self_subject(handler, head),

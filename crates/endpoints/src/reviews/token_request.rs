@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::texts::texts;
 use crate::config::PodTokens;
-use crate::handler::Handler;
+use crate::handler::{Handler, Head};
 use crate::status::Failure;
 use crate::tokens::read;
 
@@ -67,14 +67,19 @@ struct BoundTo {
 ///
 /// # Errors
 /// 400, 404, 409 and 422 in kube-apiserver's words.
-pub async fn answer(handler: &Handler, target: &Target, incoming: ReviewRequest) -> Result<Answer, Failure> {
+pub async fn answer(
+    handler: &Handler,
+    head: &Head,
+    target: &Target,
+    incoming: ReviewRequest,
+) -> Result<Answer, Failure> {
     let api = &*handler.api;
     let (mut request, mut warnings) = (incoming.value, incoming.warnings);
     let (namespace, name) = (target.namespace(), target.name());
     check_name(&request, name)?;
     let account: Found = read(api, "serviceaccounts", namespace, name).await?;
     let account = account.reference();
-    check_uid(&request, &account)?;
+    check_uid(head, &request, &account)?;
     let now = handler.timestamp();
     fill_in(&mut request, &account, handler.accounts.config().api_audiences.as_slice(), now);
     validate(&request)?;
@@ -103,6 +108,7 @@ pub async fn answer(handler: &Handler, target: &Target, incoming: ReviewRequest)
         id: handler.random.uuid(),
     };
     let token = handler.accounts.issue(&grant, now.as_second());
+    head.note("authentication.kubernetes.io/issued-credential-id", &format!("JTI={}", grant.id));
     let token = token.map_err(|error| Status::internal(format!("failed to generate token: {error}")))?;
     let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
     request["status"] = json!({ "token": token, "expirationTimestamp": rfc3339(expires) });
@@ -126,7 +132,7 @@ fn check_name(request: &Value, name: &str) -> Result<(), Status> {
     Err(Status::invalid(GROUP, KIND, name, vec![invalid("metadata.name", &go_quote(given), detail)]))
 }
 
-fn check_uid(request: &Value, account: &Reference) -> Result<(), Status> {
+fn check_uid(head: &Head, request: &Value, account: &Reference) -> Result<(), Status> {
     let given = request["metadata"]["uid"].as_str().unwrap_or("");
     if given.is_empty() || given == account.uid {
         return Ok(());
@@ -135,6 +141,7 @@ fn check_uid(request: &Value, account: &Reference) -> Result<(), Status> {
         "the UID in the token request ({given}) does not match the UID of the service account ({})",
         account.uid
     );
+    head.note("authentication.k8s.io/token-request-uid-mismatch", &why);
     Err(Status::conflict(GROUP, KIND, &account.name, &why))
 }
 

@@ -238,6 +238,7 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
         shutdown_delay: Duration::ZERO,
         watch_termination_grace: Duration::ZERO,
         external_address: None,
+        flags: Default::default(),
         version: VersionInfo {
             kubernetes: "v1.36.3".into(),
             forebay: "0.0.0".into(),

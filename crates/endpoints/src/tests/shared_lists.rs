@@ -25,6 +25,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::flows::client;
 use super::server::{self, Setup};
 use crate::config::FlowControl;
+use crate::flow_control::ListMeter;
 use crate::in_process::InProcess;
 use crate::limits::{LONE_BYTES_MAX, SHARED_ANSWER_WAIT, SHARED_LISTS_SHARE};
 use crate::list_answer::begin;
@@ -122,7 +123,7 @@ impl Asked {
             of: Estimate { objects: OBJECTS, bytes: 1 << 20, ..Estimate::default() },
             ..Weight::default()
         };
-        let begin = async |list| begin(list, form, takes_gzip, weight).await;
+        let begin = async |list| begin(list, (form, takes_gzip), weight, ListMeter::default()).await;
         let answer = lists.open(list, (form, takes_gzip), begin).await;
         Reading::of(answer.expect("begins").0)
     }

@@ -1,6 +1,7 @@
 //! Sequences of updates and applies by several clients to one object of each kind: every step's
 //! managedFields, and the object that an apply makes, are those of kube-apiserver's field manager.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use forebay_apimachinery::{Lease, Status};
@@ -241,7 +242,13 @@ pub fn check<'s>(
     let live = (!done["live"].is_null()).then(|| canonical(ty, done["live"].clone()));
     let theirs = canonical(ty, done["result"].clone());
     if step["Apply"] == true {
-        let applied = field_manager.apply(live.as_ref(), object, &manager, step["Force"] == true);
+        let applied = field_manager.apply(
+            live.clone().map(Cow::Owned),
+            object,
+            &manager,
+            step["Force"] == true,
+            usize::MAX,
+        );
         return match (applied, done["error"].is_null()) {
             (Ok(mut ours), true) => {
                 let (mut ours, mut theirs) = (canonical(ty, ours.take()), theirs);

@@ -7,8 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forebay_auth::Ways;
-use forebay_endpoints::BootstrapTokenUse;
+use forebay_auth::{BootstrapTokenUse, Ways};
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_issuers::ReviewVersion;
 use forebay_oidc::Algorithm;

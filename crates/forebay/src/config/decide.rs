@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay_controllers::Selection;
+use forebay_encryption::Reload;
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 
 use super::reader::Reader;
 use super::{
-    AuthorizationMode, Cidr, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig, Serving, Tls,
-    TlsPolicy, admission, authentication, authorization, front_proxy,
+    Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig, Serving, Tls, TlsPolicy,
+    admission, audit, authentication, authorization, front_proxy, operating,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -37,15 +38,18 @@ impl ServeConfig {
         Ok(Self {
             etcd_prefix: read.parsed("etcd-prefix", etcd_prefix)?,
             etcd: etcd(&read)?,
+            encryption: encryption(&read)?,
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication::decide(&read)?,
             front_proxy: front_proxy::decide(&read)?,
             kubelets: front_proxy::kubelets(&read)?,
-            authorization_modes: authorization_modes(&read, &mut warnings)?,
+            authorization: authorization::decide(&read)?,
             controllers: controllers(&read)?,
             limits: limits(&read)?,
+            operating: operating::decide(&read)?,
             admission,
+            audit: audit::decide(&read, &mut warnings)?,
             admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
             data_dir,
@@ -120,6 +124,18 @@ fn etcd(read: &Reader) -> Result<Option<EtcdConfig>, Error> {
     Ok(Some(EtcdConfig { endpoints, ca_file, client, compaction_interval }))
 }
 
+fn encryption(read: &Reader) -> Result<Option<EncryptionFile>, Error> {
+    const FILE: &str = "encryption-provider-config";
+    const RELOAD: &str = "encryption-provider-config-automatic-reload";
+    let is_reloaded = read.parsed(RELOAD, values::bool)?;
+    match (read.path(FILE), is_reloaded) {
+        (None, false) => Ok(None),
+        (None, true) => Err(Error::Conflict(format!("--{RELOAD} must be set with --{FILE}"))),
+        (Some(file), true) => Ok(Some(EncryptionFile { file, reload: Reload::Automatic })),
+        (Some(file), false) => Ok(Some(EncryptionFile { file, reload: Reload::Never })),
+    }
+}
+
 fn tls(
     read: &Reader,
     data_dir: &Path,
@@ -146,13 +162,6 @@ fn tls(
         policy,
         names,
     })
-}
-
-fn authorization_modes(read: &Reader, warnings: &mut Vec<String>) -> Result<Vec<AuthorizationMode>, Error> {
-    let (modes, warning) = authorization::decide(&read.list("authorization-mode"))
-        .map_err(|reason| read.refuse("authorization-mode", reason))?;
-    warnings.extend(warning);
-    Ok(modes)
 }
 
 fn limits(read: &Reader) -> Result<Limits, Error> {

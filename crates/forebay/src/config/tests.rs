@@ -29,7 +29,8 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
     assert_eq!(config.admin_kubeconfig(), PathBuf::from("./forebay-data/admin.kubeconfig"));
     assert_eq!(config.etcd_prefix, "/registry");
     assert_eq!(config.event_ttl, Some(Duration::from_secs(3600)));
-    assert_eq!(config.authorization_modes, [AuthorizationMode::Rbac]);
+    let AuthorizationSource::Flags(chain) = &config.authorization else { panic!("flags") };
+    assert_eq!(chain.types(), ["RBAC"]);
     assert_eq!(config.authentication.anonymous, Anonymous::HealthAndVersion);
     assert_eq!(
         config.limits,
@@ -79,6 +80,13 @@ const SAMPLES: &[(&str, &str)] = &[
     ("service-account-jwks-uri", "https://keys/jwks"),
     ("service-account-lookup", "false"),
     ("disable-admission-plugins", "NamespaceLifecycle"),
+    ("admission-control", "NamespaceLifecycle"),
+    ("audit-policy-file", "policy.yaml"),
+    ("audit-log-path", "audit.log"),
+    ("audit-webhook-config-file", "webhook.yaml"),
+    ("encryption-provider-config", "encryption.yaml"),
+    ("default-not-ready-toleration-seconds", "60"),
+    ("default-unreachable-toleration-seconds", "60"),
     ("admission-control-config-file", "admission.yaml"),
     ("service-account-key-file", "sa.pub"),
     ("service-account-signing-key-file", "sa.key"),
@@ -94,6 +102,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("kubelet-preferred-address-types", "InternalIP"),
     ("kubelet-port", "10251"),
     ("authorization-mode", "AlwaysDeny"),
+    ("authorization-config", "authorization.yaml"),
     ("request-timeout", "1m1s"),
     ("min-request-timeout", "60"),
     ("enable-priority-and-fairness", "false"),
@@ -102,9 +111,42 @@ const SAMPLES: &[(&str, &str)] = &[
     ("memory-limit", "512Mi"),
     ("service-cluster-ip-range", "10.96.0.0/16,fd00::/108"),
     ("controllers", "namespace-controller"),
+    ("cluster-signing-duration", "1h"),
+    ("tracing-config-file", "tracing.yaml"),
     ("service-node-port-range", "20000+100"),
     ("feature-gates", "AllAlpha=true"),
     ("v", "4"),
+];
+
+/// A value of each flag of an audit log that is kept and sent.
+const AUDIT_SAMPLES: &[(&str, &str)] = &[
+    ("audit-log-batch-buffer-size", "20000"),
+    ("audit-log-batch-max-size", "2"),
+    ("audit-log-batch-max-wait", "1s"),
+    ("audit-log-batch-throttle-burst", "4"),
+    ("audit-log-batch-throttle-enable", "false"),
+    ("audit-log-batch-throttle-qps", "3"),
+    ("audit-log-compress", "true"),
+    ("audit-log-format", "legacy"),
+    ("audit-log-maxage", "1"),
+    ("audit-log-maxbackup", "2"),
+    ("audit-log-maxsize", "3"),
+    ("audit-log-mode", "batch"),
+    ("audit-log-truncate-enabled", "true"),
+    ("audit-log-truncate-max-batch-size", "20000000"),
+    ("audit-log-truncate-max-event-size", "2000"),
+    ("audit-webhook-batch-buffer-size", "20000"),
+    ("audit-webhook-batch-initial-backoff", "7s"),
+    ("audit-webhook-batch-max-size", "2"),
+    ("audit-webhook-batch-max-wait", "1s"),
+    ("audit-webhook-batch-throttle-burst", "4"),
+    ("audit-webhook-batch-throttle-enable", "false"),
+    ("audit-webhook-batch-throttle-qps", "3"),
+    ("audit-webhook-initial-backoff", "7s"),
+    ("audit-webhook-mode", "blocking"),
+    ("audit-webhook-truncate-enabled", "true"),
+    ("audit-webhook-truncate-max-batch-size", "20000000"),
+    ("audit-webhook-truncate-max-event-size", "2000"),
 ];
 
 #[test]
@@ -120,10 +162,32 @@ fn every_served_flag_changes_what_is_decided() {
     ] {
         assert_ne!(format!("{:?}", config(&format!("--{cert}=a --{key}=b"))), default, "--{cert}");
     }
-    let mut sampled: BTreeSet<_> = SAMPLES.iter().map(|(flag, _)| *flag).collect();
+    let webhook = "--authorization-mode=Webhook --authorization-webhook-config-file=k";
+    let asked = format!("{:?}", config(webhook));
+    for (flag, value) in [
+        ("authorization-webhook-version", "v1"),
+        ("authorization-webhook-cache-authorized-ttl", "1s"),
+        ("authorization-webhook-cache-unauthorized-ttl", "0"),
+    ] {
+        assert_ne!(format!("{:?}", config(&format!("{webhook} --{flag}={value}"))), asked, "--{flag}");
+    }
+    let audited = "--audit-policy-file=p --audit-log-path=l --audit-webhook-config-file=w --audit-log-batch-throttle-enable --audit-log-batch-throttle-qps=1 --audit-log-batch-throttle-burst=1";
+    let noted = format!("{:?}", config(audited));
+    for (flag, value) in AUDIT_SAMPLES {
+        assert_ne!(format!("{:?}", config(&format!("{audited} --{flag}={value}"))), noted, "--{flag}");
+    }
+    let encrypted = "--encryption-provider-config=e";
+    let reloaded = config(&format!("{encrypted} --encryption-provider-config-automatic-reload"));
+    assert_ne!(format!("{reloaded:?}"), format!("{:?}", config(encrypted)));
+    let mut sampled: BTreeSet<_> = SAMPLES.iter().chain(AUDIT_SAMPLES).map(|(flag, _)| *flag).collect();
     // What is served is on; what is not cannot be turned on.
-    assert!(decide("--enable-admission-plugins=AlwaysDeny").is_err());
+    assert!(decide("--enable-admission-plugins=ImagePolicyWebhook").is_err());
+    assert_ne!(format!("{:?}", config("--enable-admission-plugins=NodeRestriction")), default);
     sampled.insert("enable-admission-plugins");
+    for of in ["config-file", "version", "cache-authorized-ttl", "cache-unauthorized-ttl"] {
+        let flag = format!("authorization-webhook-{of}");
+        sampled.insert(table::find(&flag).expect("a flag").name);
+    }
     let etcd = format!("{:?}", config("--etcd-servers=https://a --etcd-cafile=a"));
     for more in ["--etcd-certfile=a --etcd-keyfile=b", "--etcd-compaction-interval=1m", "--etcd-cafile=b"] {
         assert_ne!(
@@ -175,6 +239,10 @@ fn every_served_flag_changes_what_is_decided() {
         "etcd-keyfile",
         "etcd-compaction-interval",
         "config",
+        "encryption-provider-config-automatic-reload",
+        // There is one version.
+        "audit-log-version",
+        "audit-webhook-version",
     ]);
     let served: BTreeSet<_> = table::served().map(|flag| flag.name).collect();
     assert_eq!(&sampled | &apart, served);
@@ -229,7 +297,7 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
         (
             "--controllers=*,-job-controller",
             2,
-            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller, validatingadmissionpolicy-status-controller, resourcequota-controller, persistentvolumeclaim-protection-controller, persistentvolume-protection-controller, volumeattributesclass-protection-controller, clusterrole-aggregation-controller, ttl-after-finished-controller, endpoints-controller, endpointslice-controller, endpointslice-mirroring-controller, bootstrap-signer-controller, token-cleaner-controller",
+            "invalid argument \"*,-job-controller\" for --controllers: \"job-controller\" is not a controller of this server; there are: namespace-controller, garbage-collector-controller, serviceaccount-controller, root-ca-certificate-publisher-controller, validatingadmissionpolicy-status-controller, resourcequota-controller, persistentvolumeclaim-protection-controller, persistentvolume-protection-controller, volumeattributesclass-protection-controller, clusterrole-aggregation-controller, ttl-after-finished-controller, endpoints-controller, endpointslice-controller, endpointslice-mirroring-controller, bootstrap-signer-controller, token-cleaner-controller, certificatesigningrequest-signing-controller, certificatesigningrequest-approving-controller, certificatesigningrequest-cleaner-controller",
         ),
         (
             "--authorization-mode=Nope",
@@ -325,7 +393,6 @@ fn warnings_come_once_for_each_kind() {
         [
             "these flags have no effect: --kubelet-timeout, --profiling",
             "these feature gates have no effect: AllAlpha, AllBeta",
-            "Node is not enforced yet, and allows nothing: kubelets have what RBAC binds them to",
         ]
     );
 }
@@ -343,13 +410,29 @@ fn admission_plugins_are_known_by_name() {
             Ok(without(&["NamespaceLifecycle", "Priority"])),
         ),
         (
+            "--enable-admission-plugins=AlwaysPullImages,Priority",
+            Ok(format!("{:?}", Admission::default().with(["AlwaysPullImages"]))),
+        ),
+        (
+            "--admission-control=Priority --disable-admission-plugins=RuntimeClass",
+            Err(
+                "--admission-control and --enable-admission-plugins/--disable-admission-plugins are mutually exclusive",
+            ),
+        ),
+        (
+            "--enable-admission-plugins=ImagePolicyWebhook",
+            Err(
+                "invalid argument \"ImagePolicyWebhook\" for --enable-admission-plugins: plugin \"ImagePolicyWebhook\" cannot be turned on: no image would be asked about: let an admission webhook judge pods",
+            ),
+        ),
+        (
             "--enable-admission-plugins=Nope",
             Err("invalid argument \"Nope\" for --enable-admission-plugins: plugin \"Nope\" is unknown"),
         ),
         (
-            "--enable-admission-plugins=PodSecurity,NodeRestriction",
+            "--enable-admission-plugins=PodSecurity,ImagePolicyWebhook",
             Err(
-                "invalid argument \"PodSecurity,NodeRestriction\" for --enable-admission-plugins: plugin \"NodeRestriction\" is not served yet",
+                "invalid argument \"PodSecurity,ImagePolicyWebhook\" for --enable-admission-plugins: plugin \"ImagePolicyWebhook\" cannot be turned on: no image would be asked about: let an admission webhook judge pods",
             ),
         ),
         (
@@ -362,6 +445,9 @@ fn admission_plugins_are_known_by_name() {
         let got = decide(line).map(|config| format!("{:?}", config.admission)).map_err(|error| error.line());
         assert_eq!(got, want.map_err(str::to_owned), "{line}");
     }
+    let only = config("--admission-control=ResourceQuota,AlwaysPullImages").admission;
+    assert!(only.has("ResourceQuota") && !only.has("MutatingAdmissionWebhook"));
+    assert!(only.is_turned_on("AlwaysPullImages") && !only.is_turned_on("PodNodeSelector"));
     let off = config("--disable-admission-plugins=NamespaceLifecycle,Priority,PodNodeSelector");
     assert_eq!(off.warnings, Vec::<String>::new());
 }

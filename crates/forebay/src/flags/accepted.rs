@@ -27,7 +27,6 @@ const OWN_LOG: &str = "logs are text on stderr, never held back";
 const OWN_METRICS: &str = "concerns metrics only";
 const NO_DEBUG: &str = "there is nothing to turn off";
 const STRICTER: &str = "what it would let in stays out";
-const NO_TRACES: &str = "concerns traces only";
 const NO_EMULATION: &str = "only one version is served";
 const LOAD: &str = "spreads load, protects nothing";
 
@@ -43,8 +42,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("coordinated-leadership-retry-period", One, NO_ELECTION),
     harmless("cors-allowed-origins", List, STRICTER),
     harmless("debug-socket-path", One, NO_DEBUG),
-    judged("default-not-ready-toleration-seconds", One, toleration_seconds),
-    judged("default-unreachable-toleration-seconds", One, toleration_seconds),
     harmless("default-watch-cache-size", One, OWN_CACHE),
     harmless("delete-collection-workers", One, OWN_STORE),
     harmless("disabled-metrics", List, OWN_METRICS),
@@ -83,7 +80,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     judged("storage-backend", One, storage_backend),
     harmless("storage-initialization-timeout", One, "/readyz tells when the store is ready"),
     harmless("storage-media-type", One, "how objects are kept does not show"),
-    harmless("tracing-config-file", One, NO_TRACES),
     harmless("vmodule", List, OWN_LOG),
     harmless("watch-cache", Bool, OWN_CACHE),
     harmless("watch-cache-sizes", List, OWN_CACHE),
@@ -99,10 +95,6 @@ fn allow_privileged(value: &str) -> Result<(), &'static str> {
 
 fn enable_garbage_collector(value: &str) -> Result<(), &'static str> {
     if is_false(value) { Err("dependents would be deleted with their owner all the same") } else { Ok(()) }
-}
-
-fn toleration_seconds(value: &str) -> Result<(), &'static str> {
-    if value == "300" { Ok(()) } else { Err("pods would leave lost nodes after 300 seconds all the same") }
 }
 
 fn runtime_config(value: &str) -> Result<(), &'static str> {

@@ -46,8 +46,8 @@ A flag can also be set in the environment (--data-dir is FOREBAY_DATA_DIR) or in
 what is typed wins over the environment, and that over the file. Defaults are in brackets.
 
 The other flags of kube-apiserver are known too. Those without which nothing gets weaker are
-accepted and listed in a warning; those that protect something, such as --audit-log-path, are
-refused until they are served.
+accepted and listed in a warning; those that protect something, such as
+--etcd-servers-overrides, are refused until they are served.
 ";
 
 const APISERVER_HEAD: &str = "\
@@ -60,8 +60,9 @@ Usage:
 
 const APISERVER_TAIL: &str = "
 The other flags of kube-apiserver are known too. Those without which nothing gets weaker are
-accepted and listed in a warning; those that protect something, such as --audit-log-path, are
-refused until they are served. --etcd-servers is not used: objects are kept in the data directory.
+accepted and listed in a warning; those that protect something, such as
+--etcd-servers-overrides, are refused until they are served. --etcd-servers is not used: objects are
+kept in the data directory.
 ";
 
 /// `forebay serve --help`

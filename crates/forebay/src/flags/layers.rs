@@ -242,8 +242,7 @@ mod tests {
                 &[("profiling", "false"), ("kubelet-timeout", "1s"), ("data-dir", "x")],
                 "kubelet-timeout profiling",
             ),
-            (&[("audit-log-path", "x")], "--audit-log-path is not served yet: no audit log would be written"),
-            (&[("audit-log-path", "")], "audit-log-path"),
+            (&[("etcd-servers-overrides", "")], "etcd-servers-overrides"),
             (
                 &[("etcd-servers-overrides", "x")],
                 "--etcd-servers-overrides is not served yet: all objects are kept in one store",
@@ -273,11 +272,11 @@ mod tests {
 
     #[test]
     fn a_refused_flag_is_named_where_it_was_given() {
-        let raw = collect(&[], &[("FOREBAY_AUDIT_LOG_PATH", "x")]).expect("collects");
+        let raw = collect(&[], &[("FOREBAY_ETCD_SERVERS_OVERRIDES", "x")]).expect("collects");
         let error = raw.without_effect().expect_err("refused");
         assert_eq!(
             error.to_string(),
-            "FOREBAY_AUDIT_LOG_PATH is not served yet: no audit log would be written"
+            "FOREBAY_ETCD_SERVERS_OVERRIDES is not served yet: all objects are kept in one store"
         );
         assert_eq!(error.exit_code(), 1);
     }

@@ -2,60 +2,17 @@
 //!
 //! A flag comes out of this table when what it asks for is done, never because it is in the way.
 
-use super::spec::FlagType::{Bool, Each, List, One};
+use super::spec::FlagType::{Each, List, One};
 use super::spec::{Class, Flag, FlagType};
 
 const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag {
     Flag { name, kind, class: Class::Refused(why) }
 }
 
-const ADMISSION: &str = "requests would be admitted unchecked";
-const AUDIT: &str = "no audit log would be written";
-const AUTHORIZATION: &str = "requests would not be authorized as it says";
-const ENCRYPTION: &str = "secrets would be stored unencrypted";
+const ABAC: &str = "ABAC is what RBAC has taken the place of: no request would be judged by it";
 
 pub(super) const REFUSED: &[Flag] = &[
-    refused("admission-control", List, ADMISSION),
-    refused("audit-log-batch-buffer-size", One, AUDIT),
-    refused("audit-log-batch-max-size", One, AUDIT),
-    refused("audit-log-batch-max-wait", One, AUDIT),
-    refused("audit-log-batch-throttle-burst", One, AUDIT),
-    refused("audit-log-batch-throttle-enable", Bool, AUDIT),
-    refused("audit-log-batch-throttle-qps", One, AUDIT),
-    refused("audit-log-compress", Bool, AUDIT),
-    refused("audit-log-format", One, AUDIT),
-    refused("audit-log-maxage", One, AUDIT),
-    refused("audit-log-maxbackup", One, AUDIT),
-    refused("audit-log-maxsize", One, AUDIT),
-    refused("audit-log-mode", One, AUDIT),
-    refused("audit-log-path", One, AUDIT),
-    refused("audit-log-truncate-enabled", Bool, AUDIT),
-    refused("audit-log-truncate-max-batch-size", One, AUDIT),
-    refused("audit-log-truncate-max-event-size", One, AUDIT),
-    refused("audit-log-version", One, AUDIT),
-    refused("audit-policy-file", One, AUDIT),
-    refused("audit-webhook-batch-buffer-size", One, AUDIT),
-    refused("audit-webhook-batch-initial-backoff", One, AUDIT),
-    refused("audit-webhook-batch-max-size", One, AUDIT),
-    refused("audit-webhook-batch-max-wait", One, AUDIT),
-    refused("audit-webhook-batch-throttle-burst", One, AUDIT),
-    refused("audit-webhook-batch-throttle-enable", Bool, AUDIT),
-    refused("audit-webhook-batch-throttle-qps", One, AUDIT),
-    refused("audit-webhook-config-file", One, AUDIT),
-    refused("audit-webhook-initial-backoff", One, AUDIT),
-    refused("audit-webhook-mode", One, AUDIT),
-    refused("audit-webhook-truncate-enabled", Bool, AUDIT),
-    refused("audit-webhook-truncate-max-batch-size", One, AUDIT),
-    refused("audit-webhook-truncate-max-event-size", One, AUDIT),
-    refused("audit-webhook-version", One, AUDIT),
-    refused("authorization-config", One, AUTHORIZATION),
-    refused("authorization-policy-file", One, AUTHORIZATION),
-    refused("authorization-webhook-cache-authorized-ttl", One, AUTHORIZATION),
-    refused("authorization-webhook-cache-unauthorized-ttl", One, AUTHORIZATION),
-    refused("authorization-webhook-config-file", One, AUTHORIZATION),
-    refused("authorization-webhook-version", One, AUTHORIZATION),
-    refused("encryption-provider-config", One, ENCRYPTION),
-    refused("encryption-provider-config-automatic-reload", Bool, ENCRYPTION),
+    refused("authorization-policy-file", One, ABAC),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
     refused("service-account-signing-endpoint", One, "tokens would be signed with a key kept here"),
     refused("strict-transport-security-directives", List, "browsers would not be told to insist on HTTPS"),

@@ -47,18 +47,20 @@ pub enum Heading {
     Tls,
     Authentication,
     Authorization,
+    Audit,
     Limits,
     Api,
     Logging,
 }
 
 impl Heading {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Data,
         Self::Serving,
         Self::Tls,
         Self::Authentication,
         Self::Authorization,
+        Self::Audit,
         Self::Limits,
         Self::Api,
         Self::Logging,
@@ -71,6 +73,7 @@ impl Heading {
             Self::Tls => "Certificates",
             Self::Authentication => "Authentication",
             Self::Authorization => "Authorization",
+            Self::Audit => "Auditing",
             Self::Limits => "Limits",
             Self::Api => "API",
             Self::Logging => "Logging and configuration",

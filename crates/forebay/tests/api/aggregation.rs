@@ -145,6 +145,20 @@ async fn what_another_server_serves_is_discovered_here() {
     assert!(index["paths"]["api/v1"].is_object(), "ours are there, too");
     let document = world.admin.get(url.as_str().expect("a URL")).await.expect(200);
     assert_eq!(document["of"], "wardle");
+    let merged = world.admin.get("/openapi/v2").await.expect(200);
+    let path = format!("{FLUNDERS}/{{name}}");
+    let of = |value: &Value| text(value, "/get/responses/200/schema/$ref").to_owned();
+    assert_eq!(of(&merged["paths"][path]), "#/definitions/wardle.Flunder");
+    let metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta_v2";
+    let flunder = &merged["definitions"]["wardle.Flunder"]["properties"]["metadata"];
+    assert_eq!(text(flunder, "/$ref"), format!("#/definitions/{metadata}"));
+    assert_eq!(merged["definitions"][metadata]["description"], "bare");
+    assert!(merged["definitions"].get("Other").is_none(), "it is of no version that is served here");
+    assert!(merged["paths"].get("/api/v1/pods").is_some(), "ours are there, too");
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let message = world.admin.ask(Ask::get("/openapi/v2").accept(accept)).await;
+    let has = |word: &str| message.body.windows(word.len()).any(|part| part == word.as_bytes());
+    assert!(message.code == 200 && has("wardle.Flunder") && has(metadata));
 }
 
 #[tokio::test]

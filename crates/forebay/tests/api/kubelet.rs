@@ -1,25 +1,26 @@
-//! What only a pod's node can answer, with a kubelet that says what it was asked.
+//! What only a pod's node can answer, with a kubelet that says what it was asked, and who judges that before.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
 
 use crate::common::aggregated::Aggregated;
-use crate::common::{Protocol, Scratch, Server, WAIT, said};
+use crate::common::{Client, Protocol, Scratch, Server, WAIT, said};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-#[tokio::test]
-async fn a_kubelet_is_asked_for_what_only_it_has() {
-    let scratch = Scratch::new();
-    let first = Server::start(&scratch, &[]).await;
+/// A server that knows a kubelet, with a pod on its node and one on none.
+async fn with_kubelet(scratch: &Scratch) -> (Server, Client, Aggregated) {
+    let first = Server::start(scratch, &[]).await;
     let (chain, key) =
         (scratch.file("kubelet.crt", &first.certificate), scratch.file("kubelet.key", &first.key));
     let kubelet = Aggregated::start(&first.authority).await;
     first.kill().await;
     let chain = format!("--kubelet-client-certificate={}", chain.display());
     let key = format!("--kubelet-client-key={}", key.display());
-    let server = Server::start(&scratch, &[&chain, &key]).await;
+    let server = Server::start(scratch, &[&chain, &key]).await;
     let admin = server.admin_over(Protocol::Http1).await;
     let node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n" },
@@ -36,6 +37,27 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     };
     admin.post(PODS, &pod("p", Some("n"))).await.expect(201);
     admin.post(PODS, &pod("q", None)).await.expect(201);
+    (server, admin, kubelet)
+}
+
+/// Asks for an upgrade, up to the end of what is answered in the head.
+async fn upgrade(admin: &Client, path: &str, protocol: &str) -> (TlsStream<TcpStream>, String) {
+    let mut stream = admin.raw(64 << 10).await;
+    let asked = format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nContent-Length: 0\r\n\r\n"
+    );
+    stream.write_all(asked.as_bytes()).await.expect("open");
+    let mut heard = Vec::new();
+    while !heard.windows(4).any(|four| four == b"\r\n\r\n") {
+        assert!(timeout(WAIT, stream.read_buf(&mut heard)).await.expect("in time").expect("open") > 0);
+    }
+    (stream, String::from_utf8_lossy(&heard).into_owned())
+}
+
+#[tokio::test]
+async fn a_kubelet_is_asked_for_what_only_it_has() {
+    let scratch = Scratch::new();
+    let (_server, admin, kubelet) = with_kubelet(&scratch).await;
 
     let log = admin.get(&format!("{PODS}/p/log?container=a&tailLines=5&follow=true")).await;
     assert_eq!((log.code, log.text()), (200, "/containerLogs/default/p/a?follow=true&tailLines=5\n"));
@@ -59,17 +81,9 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     assert_eq!(admin.get(&format!("{PODS}/none/log")).await.code, 404);
 
     for (protocol, code) in [("SPDY/3.1", "101"), ("websocket", "400")] {
-        let mut stream = admin.raw(64 << 10).await;
-        let asked = format!(
-            "POST {PODS}/p/exec?container=a&command=ls&stdout=true HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
-             Upgrade: {protocol}\r\nContent-Length: 0\r\n\r\n"
-        );
-        stream.write_all(asked.as_bytes()).await.expect("open");
-        let mut heard = Vec::new();
-        while !heard.windows(4).any(|four| four == b"\r\n\r\n") {
-            assert!(timeout(WAIT, stream.read_buf(&mut heard)).await.expect("in time").expect("open") > 0);
-        }
-        assert!(heard.starts_with(format!("HTTP/1.1 {code} ").as_bytes()), "{protocol}");
+        let path = format!("{PODS}/p/exec?container=a&command=ls&stdout=true");
+        let (mut stream, head) = upgrade(&admin, &path, protocol).await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {code} ")), "{protocol}");
         if code == "101" {
             stream.write_all(b"hello").await.expect("open");
             let mut told = [0; 5];
@@ -79,4 +93,53 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     }
     let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
     assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
+}
+
+/// One that denies `rm`, one that only warns, and one that has whoever comes use container `a`.
+#[tokio::test]
+async fn policies_judge_connections_and_say_where_they_go() {
+    const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let scratch = Scratch::new();
+    let (_server, admin, kubelet) = with_kubelet(&scratch).await;
+    let rules = json!({ "resourceRules": [{
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"] }] });
+    let object = |kind: &str, name: &str, spec: Value| {
+        let metadata = json!({ "name": name });
+        json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec })
+    };
+    for (name, expression, action) in
+        [("no-rm", "!('rm' in object.command)", "Deny"), ("no-ls", "!('ls' in object.command)", "Warn")]
+    {
+        let spec = json!({ "matchConstraints": rules, "validations": [{ "expression": expression, "message": name }] });
+        let policy = object("ValidatingAdmissionPolicy", name, spec);
+        admin.post(&format!("{REGISTRATION}/validatingadmissionpolicies"), &policy).await.expect(201);
+        let spec = json!({ "policyName": name, "validationActions": [action] });
+        let binding = object("ValidatingAdmissionPolicyBinding", name, spec);
+        admin.post(&format!("{REGISTRATION}/validatingadmissionpolicybindings"), &binding).await.expect(201);
+    }
+    let expression = "[JSONPatch{op: 'add', path: '/container', value: 'a'}]";
+    let spec = json!({
+        "matchConstraints": rules, "reinvocationPolicy": "Never",
+        "mutations": [{ "patchType": "JSONPatch", "jsonPatch": { "expression": expression } }],
+    });
+    let policy = object("MutatingAdmissionPolicy", "in-a", spec);
+    admin.post(&format!("{REGISTRATION}/mutatingadmissionpolicies"), &policy).await.expect(201);
+    let binding = object("MutatingAdmissionPolicyBinding", "in-a", json!({ "policyName": "in-a" }));
+    admin.post(&format!("{REGISTRATION}/mutatingadmissionpolicybindings"), &binding).await.expect(201);
+
+    let denied = admin.post(&format!("{PODS}/p/exec?command=rm&stdout=true"), &json!({})).await;
+    assert_eq!(
+        said(&denied.json()),
+        "422 Invalid: pods \"p\" is forbidden: ValidatingAdmissionPolicy 'no-rm' with binding 'no-rm' denied request: no-rm"
+    );
+    let (_, head) =
+        upgrade(&admin, &format!("{PODS}/p/exec?command=ls&stdout=true&container=waits"), "SPDY/3.1").await;
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    let warned =
+        "299 - \"Validation failed for ValidatingAdmissionPolicy 'no-ls' with binding 'no-ls': no-ls\"";
+    assert!(head.contains(warned), "{head}");
+    let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
+    assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
+    let dry = admin.post(&format!("{PODS}/p/exec?command=ls&dryRun=All"), &json!({})).await;
+    assert_eq!(said(&dry.json()), "400 BadRequest: dryRun is not supported");
 }

@@ -15,6 +15,7 @@ mod policies;
 mod protobuf;
 mod refusals;
 mod strict;
+mod visited;
 mod watches;
 mod webhooks;
 mod writes;

@@ -160,6 +160,8 @@ fn validating(hook: &Hook, answer: &str) -> Value {
 }
 
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+/// So many calls to one webhook there are at once.
+const ASKED_AT_ONCE: usize = 256;
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test]
@@ -210,19 +212,44 @@ async fn hundreds_of_writes_behind_a_hanging_webhook_take_no_turn_from_others() 
         stuck.extend((0..STUCK / CLIENTS).map(|n| {
             let (client, labels) = (client.clone(), json!({ "asked": "yes" }));
             let map = json!({ "metadata": { "name": format!("stuck-{at}-{n}"), "labels": labels } });
-            // Of one who takes turns, as all of a level.
-            let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", "alice");
+            // Of some who take turns, as all of a level: of one alone not as many may wait.
+            let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", format!("alice-{at}"));
             tokio::spawn(async move { client.try_ask(ask).await })
         }));
     }
     hook.was_asked(STUCK).await;
-    for (n, user) in ["bob", "alice"].into_iter().cycle().take(40).enumerate() {
+    for (n, user) in ["bob", "alice-0"].into_iter().cycle().take(40).enumerate() {
         let map = json!({ "metadata": { "name": format!("free-{n}") } });
         let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", user);
         client.ask(ask).await.expect(201);
     }
     assert!(stuck.iter().all(|stuck| !stuck.is_finished()));
     stuck.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn whoever_waits_behind_a_hanging_webhook_is_told_of_it_in_time() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (client, hook) = (server.admin().await, Hook::start().await);
+    hook.answers("hang", json!({ "hang": true }));
+    let mut configuration = validating(&hook, "hang");
+    configuration["webhooks"][0]["timeoutSeconds"] = 5.into();
+    client.post(CONFIGURATIONS, &configuration).await.expect(201);
+    // A connection has not as many streams.
+    let clients = [server.admin().await, server.admin().await];
+    let stuck = (0..ASKED_AT_ONCE + 20).map(|n| {
+        let client = clients[n % 2].clone();
+        let map = json!({ "metadata": { "name": format!("stuck-{n}"), "labels": { "asked": "yes" } } });
+        tokio::spawn(async move { client.try_ask(Ask::post(CONFIG_MAPS, &map)).await })
+    });
+    for answer in stuck.collect::<Vec<_>>() {
+        let refused = answer.await.expect("it is answered").expect("an answer").expect(500);
+        let message = text(&refused, "/message");
+        let before = "Internal error occurred: failed calling webhook \"w.example.com\": failed to call webhook: Post ";
+        assert!(message.starts_with(before) && message.contains("context deadline exceeded"), "{message}");
+    }
+    assert!(names(&client.get(CONFIG_MAPS).await.expect(200)).iter().all(|name| !name.starts_with("stuck")));
 }
 
 async fn next_name(watch: &mut Watch) -> String {

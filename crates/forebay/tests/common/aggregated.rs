@@ -210,6 +210,8 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
         let list = json!({ "kind": "APIResourceList", "groupVersion": format!("{GROUP}/{VERSION}"),
                            "resources": resources });
         ("200 OK", "application/json", list.to_string())
+    } else if path == "/openapi/v2" {
+        ("200 OK", "application/json", openapi_v2().to_string())
     } else if path == "/openapi/v3" {
         let url = format!("/openapi/v3/apis/{GROUP}/{VERSION}?hash=ABC");
         let paths = json!({ format!("apis/{GROUP}/{VERSION}"): { "serverRelativeURL": url } });
@@ -241,6 +243,23 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
     stream.write_all(format!("{head}{body}").as_bytes()).await?;
     stream.flush().await?;
     Ok(true)
+}
+
+/// A document of its version, and of another that is not told here.
+fn openapi_v2() -> Value {
+    let reference = |name: &str| json!({ "$ref": format!("#/definitions/{name}") });
+    let of = |name: &str| json!({ "get": { "responses": { "200": { "schema": reference(name) } } } });
+    json!({
+        "swagger": "2.0", "info": { "title": "Wardle", "version": "1" },
+        "paths": { format!("{FLUNDERS}/{{name}}"): of("wardle.Flunder"), "/apis/other.io/v1/": of("Other") },
+        "definitions": {
+            "wardle.Flunder": { "type": "object", "properties": {
+                "metadata": reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") } },
+            // It is not what it is here.
+            "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": { "type": "object", "description": "bare" },
+            "Other": { "type": "object" },
+        },
+    })
 }
 
 async fn watched(stream: &mut TlsStream<TcpStream>, shared: &Shared) -> std::io::Result<bool> {

@@ -7,6 +7,9 @@ macro_rules! rows {
     ($($name:ident),+ $(,)?) => { &[$((stringify!($name), &$name::ROW)),+] };
 }
 
+mod aggregated;
+mod audit;
+mod conversions;
 mod definitions;
 mod headers;
 mod http1;
@@ -25,7 +28,7 @@ mod websocket;
 mod yaml;
 
 /// Families with their names.
-pub const FAMILIES: [(&str, Rows); 16] = [
+pub const FAMILIES: [(&str, Rows); 19] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),
@@ -37,7 +40,10 @@ pub const FAMILIES: [(&str, Rows); 16] = [
     ("tokens", tokens::ROWS),
     ("requests", requests::ROWS),
     ("webhooks", webhooks::ROWS),
+    ("conversions", conversions::ROWS),
+    ("aggregated", aggregated::ROWS),
     ("policies", policies::ROWS),
+    ("audit", audit::ROWS),
     ("http1", http1::ROWS),
     ("websocket", websocket::ROWS),
     ("http2", http2::ROWS),

@@ -77,6 +77,11 @@ impl Set {
         out
     }
 
+    /// How long its JSON is, without making it.
+    pub fn json_bytes(&self) -> usize {
+        bytes_of_level(self.nodes(), false, &mut (Vec::new(), Vec::new()))
+    }
+
     /// The tree that its JSON is read as, charged before it is made; `None` if that nests deeper than
     /// `levels`.
     ///
@@ -349,4 +354,29 @@ fn write_level(nodes: Nodes<'_>, is_member: bool, out: &mut Vec<u8>, serial: &mu
         write_level(node.below, node.member, out, serial);
     }
     out.push(b'}');
+}
+
+/// How long a level is as [`write_level`] writes it.
+///
+/// - `is_member`: as there.
+/// - `room`: to write an element in, and what it is escaped.
+fn bytes_of_level(nodes: Nodes<'_>, is_member: bool, room: &mut (Vec<u8>, Vec<u8>)) -> usize {
+    let (braces, mut members) = (2, usize::from(is_member && !nodes.is_empty()));
+    let mut bytes = members * (SELF.len() + r#""":{}"#.len());
+    for node in nodes {
+        members += 1;
+        let name = match node.element.plain_name() {
+            Some(name) => name.len() + r#""f:""#.len(),
+            None => {
+                let (serial, escaped) = &mut *room;
+                serial.clear();
+                escaped.clear();
+                node.element.write_serial(serial);
+                gotext::write_string(std::str::from_utf8(serial).expect("made of text"), escaped);
+                escaped.len()
+            }
+        };
+        bytes += name + 1 + bytes_of_level(node.below, node.member, room);
+    }
+    braces + bytes + members.saturating_sub(1)
 }

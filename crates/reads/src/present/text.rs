@@ -136,9 +136,11 @@ impl Text {
                 if !conditions.is_empty() {
                     row["conditions"] = Value::Array(conditions);
                 }
+                // What was only tried has none.
+                let revision = value["metadata"].get("resourceVersion");
+                let metadata = revision.map_or_else(|| json!({}), |it| json!({ "resourceVersion": it }));
                 let table = json!({
-                    "kind": "Table", "apiVersion": self.meta_version,
-                    "metadata": { "resourceVersion": value["metadata"]["resourceVersion"] },
+                    "kind": "Table", "apiVersion": self.meta_version, "metadata": metadata,
                     "columnDefinitions": self.columns(), "rows": [row],
                 });
                 self.write(&table, &mut out);

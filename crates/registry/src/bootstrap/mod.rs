@@ -6,9 +6,11 @@ mod reconcile;
 mod roles;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status};
+use forebay_backend::Backend as _;
 use forebay_catalog::store::Store;
 use serde_json::{Value, json};
 
@@ -22,6 +24,9 @@ use crate::rights_source;
 use forebay_api::Body;
 use forebay_catalog::Target;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
+
+/// How often it is asked whether the store can be read, while a cache is waited for.
+const HINDERED_LOOK: Duration = Duration::from_millis(500);
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -40,7 +45,7 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     let (largest, others): (Vec<_>, Vec<_>) =
         context.catalog().stores().into_iter().partition(|store| is_largest(store));
     for store in others.iter().chain([&context.services.ports]) {
-        store.cacher.wait_ready().await;
+        wait_ready(context, store).await;
     }
     for name in NAMESPACES {
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
@@ -64,11 +69,28 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     lease::start(context).await;
     context.in_force.begin_calling();
     for store in largest {
-        store.cacher.wait_ready().await;
+        wait_ready(context, &store).await;
     }
     context.config.early.let_in();
     context.tasks.spawn("built-in objects", built_ins::keep_built_ins(context.clone()));
     Ok(())
+}
+
+/// Waits for a cache, unless what it is filled from cannot be read for now: it says that it is not ready,
+/// and the others are served.
+async fn wait_ready(context: &Context, store: &Store) {
+    loop {
+        tokio::select! {
+            biased;
+            () = store.cacher.wait_ready() => return,
+            () = context.clock.sleep(HINDERED_LOOK) => {}
+        }
+        if let Some(why) = store.backend.hindered() {
+            let resource = &*store.resource;
+            tracing::error!(resource, why, "not waited for: what is stored cannot be read yet");
+            return;
+        }
+    }
 }
 
 /// Creates an object of a resource of version v1 at cluster scope, unless it is there.

@@ -2,7 +2,7 @@
 //!
 //! In: checks. Out: its decisions. Never: waits for one.
 
-use forebay_api::{Authorizer, Decision, Eventual};
+use forebay_api::Authorizer;
 use forebay_apimachinery::caller::service_account_name;
 use forebay_apimachinery::{About, Attributes, Caller, ResourceAttributes, Verb};
 use forebay_cel::authorizer::{self as cel, Check, CheckDecision};
@@ -30,6 +30,7 @@ impl cel::Authorizer for Asked<'_> {
                     resource: &of.resource,
                     subresource: &of.subresource,
                     name: &of.name,
+                    ..ResourceAttributes::default()
                 }),
             ),
         };
@@ -42,15 +43,13 @@ impl cel::Authorizer for Asked<'_> {
             }
         };
         let asked = Attributes { caller, verb: &verb, about };
-        let decision = match self.authorizer.authorize(&asked) {
-            Eventual::Now(decision) => decision,
-            Eventual::Later(_) => {
-                let error = Some("the authorizer cannot decide at once".into());
-                return CheckDecision { allowed: false, reason: "".into(), error };
-            }
+        let Some(decision) = self.authorizer.authorize(&asked).at_once() else {
+            let error = Some("the authorizer cannot decide at once".into());
+            return CheckDecision { allowed: false, reason: "".into(), error };
         };
-        let allowed = matches!(decision, Decision::Allow(_));
-        CheckDecision { allowed, reason: decision.because().to_string().into(), error: None }
+        let allowed = decision.is_allowed();
+        let error = decision.error().map(Into::into);
+        CheckDecision { allowed, reason: decision.because().to_string().into(), error }
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) fn claim<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
 /// a new one is taken.
 pub(super) fn commit<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     Eventual::later(async move {
+        let mut span = write.target.context.span("Commit");
+        span.iter_mut().for_each(|span| span.set("resource", write.served().resource().to_owned()));
         if write.verb == Verb::Create && write.attempts.is_none() {
             commit_new(write, context).await
         } else {
@@ -100,7 +102,14 @@ async fn commit_change(write: &mut Write<'_>, context: &Context) -> Result<Flow,
         decision => (decision, None),
     };
     let Some(store) = write.store.clone() else { return Err(Status::internal("nothing is stored of it")) };
+    let ttl = context.ttl(write.served());
     let Some(attempts) = &mut write.attempts else { return Err(Status::internal("nothing is there")) };
+    let decision = match (decision, attempts.current()) {
+        (Decision::Keep, Some(current)) if write.then.is_none() => {
+            store.keep_or_renew(&current.object, ttl, write.mode).await?
+        }
+        (decision, _) => decision,
+    };
     let mut done = attempts.carry_out(&store, decision).await;
     if let (Err(status), Some((written, ttl))) = (&done, written) {
         let key = store.key(write.target.namespace(), write.target.name());

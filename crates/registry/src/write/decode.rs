@@ -2,6 +2,7 @@
 //!
 //! Never: reads a body twice in one round.
 
+use forebay_apimachinery::json::weight;
 use forebay_apimachinery::resource::shown_kind;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status};
 use forebay_fieldmanager::LAST_APPLIED;
@@ -45,9 +46,14 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
         }
         Input::Apply(apply) => {
             let is_there = write.is_change();
-            let live = is_there.then(|| served.to_value(&write.current()?.object)).transpose()?;
-            let mut applied = own::applied(write, context, live.as_ref(), &apply.config, apply.force)?;
-            let is_kept = served.is_custom() && live.is_some_and(|live| is_the_same(live, &mut applied));
+            let mut live = is_there.then(|| served.to_value(&write.current()?.object)).transpose()?;
+            // Only of a custom resource it is asked afterwards what was there.
+            let given = match served.is_custom() {
+                true => live.as_ref().map(std::borrow::Cow::Borrowed),
+                false => live.take().map(std::borrow::Cow::Owned),
+            };
+            let mut applied = own::applied(write, context, given, &apply.config, apply.force)?;
+            let is_kept = live.is_some_and(|live| is_the_same(live, &mut applied));
             write.problems = apply.problems(write.validation)?;
             // What stays as it is gets nothing that its kind says of it now.
             write.proposed = if is_kept { applied } else { normal_form(write, apply, applied)? };
@@ -71,13 +77,13 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
         }
         Input::Scale(body) | Input::Binding(body) => {
             let gvk = write.kind_sent()?;
-            take_sent(write, incoming::read(target, &gvk, body, write.validation)?);
+            take_sent(write, &gvk, incoming::read(target, &gvk, body, write.validation)?);
         }
         Input::Eviction(body) => {
             let gvk = eviction_kind(write.kind_sent()?, body, target);
-            take_sent(write, incoming::read(target, &gvk, body, write.validation)?);
+            take_sent(write, &gvk, incoming::read(target, &gvk, body, write.validation)?);
         }
-        Input::Deletion(_) => {}
+        Input::Deletion(_) | Input::Connection => {}
     }
     Ok(())
 }
@@ -128,7 +134,21 @@ fn begin_object(target: &Target, proposed: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-fn take_sent(write: &mut Write<'_>, sent: Incoming) {
+/// Notes what was sent, where an audit log asks for it, as upstream's decoder leaves it: with defaults.
+fn note(write: &Write<'_>, gvk: &GroupVersionKind, sent: &Value) {
+    let (target, served) = (write.target, write.served());
+    target.context.note_object(sent, || {
+        target.lease.charge(2 * weight::of(sent)).ok()?;
+        let mut sent = sent.clone();
+        if *gvk == served.gvk {
+            served.set_defaults(&mut sent);
+        }
+        served.json_of(gvk, &sent)
+    });
+}
+
+fn take_sent(write: &mut Write<'_>, gvk: &GroupVersionKind, sent: Incoming) {
+    note(write, gvk, &sent.value);
     (write.sent, write.problems) = (sent.value, sent.warnings);
 }
 
@@ -150,6 +170,7 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             let normal = incoming::normalize(target, &gvk, value, problems, body, write.validation)?;
             (write.proposed, write.problems, write.entries_sent) =
                 (normal.value, normal.warnings, normal.entries);
+            note(write, &gvk, &write.proposed);
             place(target, &mut write.proposed)?;
             let repeated = strategy::dedup_owner_references(&mut write.proposed);
             write.problems.extend(repeated.map(|uids| {
@@ -184,7 +205,7 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             strategy::apply_scale(&served.rules(), &write.sent, &mut write.proposed)
                 .map_err(|error| scale::refused(target, error))?;
         }
-        Input::Binding(_) | Input::Eviction(_) | Input::Deletion(_) => {}
+        Input::Binding(_) | Input::Eviction(_) | Input::Deletion(_) | Input::Connection => {}
     }
     Ok(())
 }

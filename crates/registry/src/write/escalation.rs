@@ -94,8 +94,14 @@ impl Giving<'_, '_> {
     /// Whether there is a right to do `verb` to a role whatever it allows.
     async fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
         let namespace = self.write.target.namespace();
-        let of =
-            ResourceAttributes { group: GROUP, version: "*", namespace, resource, subresource: "", name };
+        let of = ResourceAttributes {
+            group: GROUP,
+            version: "*",
+            namespace,
+            resource,
+            name,
+            ..Default::default()
+        };
         let asked = Attributes { caller: self.caller, verb: &Verb::named(verb), about: About::Resource(of) };
         self.context.config.authorizer.authorize(&asked).wait().await.is_allowed()
     }

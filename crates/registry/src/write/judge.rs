@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_admission::{Tools, WriteAttributes};
+use forebay_admission::{Note, Tools, WriteAttributes};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::json::weight;
@@ -17,6 +17,7 @@ use super::webhooks::{self, Reinvoked};
 use super::{Input, Write, attributes};
 use crate::context::Context;
 use crate::incoming::name_of;
+use crate::lookup::Looking;
 use crate::owners::{entries_of, set_entries};
 use crate::ruled::Ruled as _;
 
@@ -81,15 +82,16 @@ pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> R
 async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     let Write { verb, target, old, mode, proposed, sent, .. } = write;
     let attributes = WriteAttributes { sent, ..attributes(verb, target, old.as_ref(), *mode) };
-    context.admission.mutate(&attributes, proposed, &tools(context)).await
+    let looking = Looking(context);
+    context.admission.mutate(&attributes, proposed, &tools(&looking)).await
 }
 
 /// What the kind's rules, its schema and plugins have against the object.
 pub(super) fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     let (target, served) = (write.target, write.served());
     let Write { verb, old, mode, proposed, .. } = &*write;
-    let mut causes =
-        context.admission.causes(&attributes(verb, target, old.as_ref(), *mode), proposed, &tools(context));
+    let (looking, about) = (Looking(context), attributes(verb, target, old.as_ref(), *mode));
+    let mut causes = context.admission.causes(&about, proposed, &tools(&looking));
     let subresource = write.subresource();
     let (name, forgiven, remarks) = match (&write.input, old) {
         (Input::Review(_), _) => return validate_review(write),
@@ -154,8 +156,12 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
     Eventual::later(async move {
         let Write { verb, target, old, mode, proposed, .. } = &*write;
         let attributes = attributes(verb, target, old.as_ref(), *mode);
-        context.admission.validate_by_policy(&attributes, proposed, &tools(context)).await?;
-        let told = context.admission.warnings(&attributes, proposed, &tools(context));
+        let looking = Looking(context);
+        let note = |key: String, value: String| target.context.annotate(|| (key, value));
+        let audit: Option<Note<'_>> = target.context.audit.is_some().then_some(&note);
+        let tools_of_policy = Tools { audit, ..tools(&looking) };
+        context.admission.validate_by_policy(&attributes, proposed, &tools_of_policy).await?;
+        let told = context.admission.warnings(&attributes, proposed, &tools(&looking));
         write.remarks.extend(told);
         // What is deleted is not known yet: its round asks.
         if !matches!(write.input, Input::Deletion(_)) {
@@ -166,7 +172,17 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
     })
 }
 
-fn tools(context: &Context) -> Tools<'_> {
-    let (authorizer, security) = (&*context.config.authorizer, context.admission.security());
-    Tools { lookup: context, clock: &context.clock, random: &context.random, authorizer, security }
+fn tools<'l>(looking: &'l Looking<'_>) -> Tools<'l> {
+    let context = looking.0;
+    let (authorizer, admission) = (&*context.config.authorizer, &context.admission);
+    let (security, settings) = (admission.security(), admission.settings());
+    Tools {
+        lookup: looking,
+        clock: &context.clock,
+        random: &context.random,
+        authorizer,
+        security,
+        settings,
+        audit: None,
+    }
 }

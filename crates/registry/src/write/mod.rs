@@ -47,7 +47,8 @@ pub(crate) use webhooks::reach;
 
 /// See the module's doc.
 pub(crate) struct Write<'w> {
-    /// What it is to who judges it: create, update, delete or deletecollection. A patch is an update.
+    /// What it is to who judges it: create, update, delete, deletecollection or connect. A patch is an
+    /// update.
     pub(crate) verb: Verb,
     pub(crate) target: &'w Target,
     pub(crate) input: Input<'w>,
@@ -117,6 +118,8 @@ pub(crate) enum Input<'w> {
     Eviction(&'w Body),
     /// What is answered and not stored.
     Review(&'w Body),
+    /// What a request for a connection says of it, which is proposed as it is.
+    Connection,
     Deletion(&'w DeleteOptions),
 }
 
@@ -241,7 +244,11 @@ impl<'w> Write<'w> {
         match self.input {
             Input::Object(_) | Input::Apply(_) => self.verb == Verb::Update,
             Input::Patch(_) | Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => true,
-            Input::Binding(_) | Input::Eviction(_) | Input::Review(_) | Input::Deletion(_) => false,
+            Input::Binding(_)
+            | Input::Eviction(_)
+            | Input::Review(_)
+            | Input::Connection
+            | Input::Deletion(_) => false,
         }
     }
 
@@ -284,7 +291,7 @@ impl<'w> Write<'w> {
                 of_subresource().ok_or_else(|| served.method_not_supported("update"))
             }
             // A Binding is sent to a pod, or to what is called so.
-            Input::Binding(_) | Input::Review(_) => {
+            Input::Binding(_) | Input::Review(_) | Input::Connection => {
                 Ok(of_subresource().unwrap_or_else(|| served.gvk.clone()))
             }
             Input::Object(_) | Input::Patch(_) | Input::Apply(_) | Input::Deletion(_) => {
@@ -311,6 +318,7 @@ pub(crate) fn attributes<'a>(
         resource: served.resource(),
         subresource: target.subresource.as_deref().unwrap_or(""),
         name: target.name(),
+        ..ResourceAttributes::default()
     };
     let (caller, dry_run) = (target.caller.as_deref(), mode == Mode::DryRun);
     WriteAttributes { verb, of, namespaced: served.namespaced, caller, dry_run, old, sent: &Value::Null }

@@ -27,7 +27,9 @@ use crate::ruled::Ruled as _;
 pub(super) fn own(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
     match write.input {
         Input::Object(_) | Input::Patch(_) if write.is_new_object() || write.is_change() => {
+            let is_lent = strategy::lend_labels(&write.served().rules(), &mut write.proposed);
             own_object(write, context)?;
+            strategy::take_lent_labels(&mut write.proposed, is_lent);
         }
         Input::Scale(_) | Input::ScalePatch(_) => {
             let of_scale = of_scale_update(write, context)?;
@@ -93,11 +95,12 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
 pub(super) fn applied(
     write: &Write<'_>,
     context: &Context,
-    live: Option<&Value>,
+    live: Option<Cow<'_, Value>>,
     config: &Value,
     force: bool,
 ) -> Result<Value, Status> {
-    of_object(write, context, |fields| fields.apply(live, config, write.manager(), force))?
+    let bytes_max = write.store.as_ref().map_or(usize::MAX, |store| store.bytes_max(write.mode));
+    of_object(write, context, |fields| fields.apply(live, config, write.manager(), force, bytes_max))?
 }
 
 /// The same of a Scale.
@@ -112,7 +115,7 @@ pub(super) fn applied_scale(
 ) -> Result<Value, Status> {
     let live = live_scale(write)?;
     of_kind(&write.kind_sent()?, write.target, context, |fields| {
-        fields.apply(Some(&live), config, write.manager(), force)
+        fields.apply(Some(Cow::Owned(live)), config, write.manager(), force, usize::MAX)
     })?
 }
 

@@ -158,7 +158,7 @@ impl<'k> ReadOf<'k> {
         name: &str,
     ) -> bool {
         let ReadOf { group, version, resource, .. } = self;
-        let of = ResourceAttributes { group, version, namespace, resource, subresource: "", name };
+        let of = ResourceAttributes { group, version, namespace, resource, name, ..Default::default() };
         let asked = Attributes { caller, verb: &Verb::named(verb), about: About::Resource(of) };
         context.config.authorizer.authorize(&asked).wait().await.is_allowed()
     }

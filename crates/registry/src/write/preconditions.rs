@@ -18,7 +18,7 @@ const MODIFIED: &str =
 pub(super) fn check(write: &mut Write<'_>) -> Result<(), Status> {
     let (target, served) = (write.target, write.served());
     let old = match write.input {
-        Input::Eviction(_) | Input::Review(_) => return Ok(()),
+        Input::Eviction(_) | Input::Review(_) | Input::Connection => return Ok(()),
         // A POST names nothing in its path.
         Input::Object(_) if write.is_new_object() && target.name.is_some() => {
             return of_absent(target, &mut write.proposed);
@@ -37,7 +37,7 @@ pub(super) fn check(write: &mut Write<'_>) -> Result<(), Status> {
             write.proposed = served.to_value(&write.current()?.object)?;
         }
         Input::Deletion(options) => of_deletion(target, &old, options)?,
-        Input::Eviction(_) | Input::Review(_) => {}
+        Input::Eviction(_) | Input::Review(_) | Input::Connection => {}
     }
     write.old = Some(old);
     Ok(())

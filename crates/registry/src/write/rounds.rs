@@ -35,7 +35,8 @@ pub(crate) async fn judge(write: &mut Write<'_>, context: &Arc<Context>) -> Resu
     pass(write, context, Is::Decode..=Is::ValidateByPolicy).await.map(drop)
 }
 
-/// Asks who judges writes by policy alone: of a deletion, before it is known what is there.
+/// Asks who judges writes by policy alone: of a deletion, before it is known what is there, and of a
+/// connection.
 ///
 /// # Errors
 /// The refusal.
@@ -131,7 +132,9 @@ fn first_of_rounds(write: &Write<'_>) -> Is {
     match write.input {
         Input::Patch(_) | Input::Apply(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => Is::Decode,
         Input::Scale(_) | Input::Binding(_) => Is::Normalize,
-        Input::Object(_) | Input::Eviction(_) | Input::Review(_) | Input::Deletion(_) => Is::Preconditions,
+        Input::Object(_) | Input::Eviction(_) | Input::Review(_) | Input::Connection | Input::Deletion(_) => {
+            Is::Preconditions
+        }
     }
 }
 

@@ -110,7 +110,8 @@ impl<'a> View<'a> {
             caller: &self.caller,
             dry_run: write.mode == Mode::DryRun,
             options: &self.options,
-            object: object(write),
+            // What has no metadata has no labels, and no selector is about it.
+            object: object(write).filter(|_| !matches!(write.input, Input::Connection)),
             old_object: old_object(write),
         }
     }
@@ -178,7 +179,7 @@ impl<'a> View<'a> {
                     old_object: write.old.as_ref().map(scale).transpose()?,
                 })
             }
-            Input::Binding(_) | Input::Eviction(_) | Input::Review(_) => {
+            Input::Binding(_) | Input::Eviction(_) | Input::Review(_) | Input::Connection => {
                 let object = object(write).cloned().unwrap_or_default();
                 write.target.lease.charge(json::weight::of(&object))?;
                 Ok(Objects { object: Some(object), old_object: None })
@@ -269,7 +270,7 @@ fn object<'v>(write: &'v Write<'_>) -> Option<&'v Value> {
 
 fn old_object<'v>(write: &'v Write<'_>) -> Option<&'v Value> {
     match write.input {
-        Input::Binding(_) | Input::Eviction(_) | Input::Review(_) => None,
+        Input::Binding(_) | Input::Eviction(_) | Input::Review(_) | Input::Connection => None,
         _ => write.old.as_ref(),
     }
 }
@@ -319,6 +320,8 @@ fn is_same(served: &Served, other: &Served) -> bool {
 
 fn options(write: &Write<'_>) -> Value {
     let kind = match write.verb {
+        // Its options are the object.
+        Verb::Connect => return Value::Null,
         Verb::Create => "CreateOptions",
         Verb::Update => "UpdateOptions",
         _ => "DeleteOptions",

@@ -69,13 +69,17 @@ pub fn prepare_create(job: &mut Members, context: &Context<'_>) {
     labels_of_template(job);
 }
 
-/// A Job without labels has those of its template, the generated ones included.
-fn labels_of_template(job: &mut Members) {
+/// A Job without labels has those of its template.
+pub fn labels_by_default(job: &Members) -> Option<Members> {
     let template = child_or_empty(child_or_empty(job, "spec"), "template");
     let labels = child(child_or_empty(template, "metadata"), "labels").filter(|labels| !labels.is_empty());
-    if let Some(labels) = labels.cloned()
-        && child_or_empty(child_or_empty(job, "metadata"), "labels").is_empty()
-    {
+    let own = child_or_empty(child_or_empty(job, "metadata"), "labels");
+    labels.filter(|_| own.is_empty()).cloned()
+}
+
+/// The generated ones included.
+fn labels_of_template(job: &mut Members) {
+    if let Some(labels) = labels_by_default(job) {
         child_made(job, "metadata").insert("labels".into(), Value::Object(labels));
     }
 }

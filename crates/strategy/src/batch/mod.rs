@@ -22,6 +22,7 @@ pub const KINDS: &[Rules] = &[
         kind: "Job",
         name: Some(NameRule::Subdomain),
         defaults: job::defaults,
+        labels_by_default: job::labels_by_default,
         prepare_create: job::prepare_create,
         prepare_update: job::prepare_update,
         validate_create: job::validate_create,

@@ -87,6 +87,14 @@ pub fn subject_restriction(request: &Value) -> Option<String> {
     Some(format!("use of {CLIENT_SIGNER} signer with {with} is not allowed"))
 }
 
+/// The common name that a CertificateSigningRequest asks for; empty for none.
+///
+/// # Errors
+/// Its request cannot be read.
+pub fn requested_common_name(request: &Value) -> Result<String, String> {
+    request::common_name(request["spec"]["request"].as_str().unwrap_or(""))
+}
+
 /// Who asks is who is asking, whatever the request says.
 fn prepare_create(request: &mut Members, context: &Context<'_>) {
     let spec = child_made(request, "spec");

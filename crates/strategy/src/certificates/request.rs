@@ -70,6 +70,24 @@ pub fn asks_for_group(encoded: &str, group: &str) -> Asks {
     asks
 }
 
+/// The common name that a request asks for; empty for none. As in Go the last of several counts.
+///
+/// # Errors
+/// It cannot be read.
+pub fn common_name(encoded: &str) -> Result<String, String> {
+    let der = request_der(encoded).ok_or("PEM block type must be CERTIFICATE REQUEST")?;
+    let (_, request) = X509CertificationRequest::from_der(&der)
+        .map_err(|error| format!("asn1: structure error: {error}"))?;
+    let mut found = String::new();
+    for (kind, text) in attributes(&request.certification_request_info.subject) {
+        let text = text?;
+        if *kind == OID_X509_COMMON_NAME {
+            found = text.unwrap_or_default();
+        }
+    }
+    Ok(found)
+}
+
 /// What is wrong with the certificates that were issued.
 pub fn certificate_fault(encoded: &str) -> Option<String> {
     let text = decoded(encoded);

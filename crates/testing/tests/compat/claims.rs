@@ -132,10 +132,10 @@ pub const CLAIMS: &[Claim] = &[
         get("/api/v1/namespaces/default/pods/p/log", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/exec", 405).says("kubelet"),
         get("/api/v1/namespaces/default/pods/p/attach", 405).says("kubelet"), get("/api/v1/namespaces/default/pods/p/portforward", 405).says("kubelet"),
     ], &["a_kubelet_is_asked_for_what_only_it_has"])),
-    claim(VERBS, "`proxy` of pods, nodes and services", Asked(&[
-        get("/api/v1/namespaces/default/pods/p/proxy", 405).says("kubelet"), get("/api/v1/nodes/n/proxy", 405).says("kubelet"),
-        get("/api/v1/namespaces/default/services/kubernetes/proxy", 405).says("kubelet"),
-    ])),
+    claim(VERBS, "`proxy` of pods and services", Partly(&[
+        get("/api/v1/namespaces/default/pods/p/proxy", 400).says("address not allowed"),
+    ], &["what_listens_in_a_pod_is_visited_and_its_links_lead_back", "behind_a_service_a_pod_is_visited_and_nothing_else_that_its_endpoints_name"])),
+    claim(VERBS, "`proxy` of nodes", Asked(&[get("/api/v1/nodes/n/proxy", 405).says("kubelet")])),
     claim(VERBS, "serviceaccounts `token`", Asked(&[
         post("/api/v1/namespaces/default/serviceaccounts/robot/token", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 201).says("\"token\":"),
     ])),
@@ -286,9 +286,16 @@ pub const CLAIMS: &[Claim] = &[
     claim(DOCUMENTS, "`/openid/v1/jwks`, `/.well-known/openid-configuration`", Partly(&[
         get("/openid/v1/jwks", 200).says("\"keys\""), get("/.well-known/openid-configuration", 200).says("\"issuer\":\"https://"),
     ], &["others_learn_issuer_and_keys"])),
-    claim(DOCUMENTS, "`/debug/pprof`, `/logs`, `/metrics/slis`, `/flagz`, `/statusz`", Asked(&[
-        get("/debug/pprof", 404), get("/logs", 404), get("/metrics/slis", 404), get("/flagz", 404), get("/statusz", 404),
+    claim(DOCUMENTS, "`/metrics/slis`", Asked(&[
+        get("/livez", 200), get("/metrics/slis", 200).says("kubernetes_healthchecks_total{name=\"etcd\",status=\"success\",type=\"livez\"} "),
     ])),
+    claim(DOCUMENTS, "`/statusz`, `/flagz`", Asked(&[
+        get("/statusz", 200).says("\napiserver statusz\n"), get("/flagz", 200).says("\napiserver flagz\n"),
+        get("/flagz", 200).with(&[("Accept", "application/json;as=Flagz;v=v1beta1;g=config.k8s.io")]).says("\"authorization-mode\":\"[AlwaysAllow]\""),
+        get("/statusz", 200).with(&[("Accept", "application/json;as=Statusz;v=v1alpha1;g=config.k8s.io")]).says("\"emulationVersion\":\"1.36\""),
+        get("/statusz", 406).with(&[("Accept", "application/json")]), get("/statusz", 401).anonymous(),
+    ])),
+    claim(DOCUMENTS, "`/debug/pprof`, `/logs`", Asked(&[get("/debug/pprof", 404), get("/logs", 404)])),
     claim(CRDS, "several versions, `conversion: None`", Asked(&[get("/apis/example.com/v2/namespaces/default/things/t", 200).says("example.com/v2")])),
     claim(CRDS, "conversion webhooks", Partly(&[get("/metrics", 200).says("apiserver_conversion_webhook_request_total")], &[
         "every_verb_answers_in_the_version_that_is_asked_for", "fields_are_owned_across_versions",
@@ -359,7 +366,15 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "a bad token or certificate", Partly(&[
         get("/version", 401).anonymous().with(&[("Authorization", "Bearer none")]),
     ], &["a_client_of_one_server_is_a_stranger_to_another"])),
-    claim(WHO, "`--authorization-mode`", Tests(&["who_has_no_role_is_told_so_in_kube_apiservers_words", "a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it", "nobody_is_a_user_whom_roles_can_be_given", "modes_are_reviewed_as_they_are"])),
+    claim(WHO, "`--authorization-mode`", Tests(&["who_has_no_role_is_told_so_in_kube_apiservers_words", "a_right_is_there_with_the_answer_that_gives_it_and_gone_with_the_one_that_takes_it", "nobody_is_a_user_whom_roles_can_be_given", "modes_are_reviewed_as_they_are", "a_right_that_is_taken_ends_no_watch_and_lets_none_begin"])),
+    claim(WHO, "nodes (`Node`, NodeRestriction)", Tests(&["a_node_reads_and_writes_what_is_its_own_as_upstream_has_it", "a_node_reads_what_its_pods_name_as_long_as_they_are_there", "what_is_not_allowed_is_refused_in_upstreams_words"])),
+    claim(WHO, "webhooks that authorize", Partly(&[
+        get("/metrics", 200).says("apiserver_authorization_webhook_evaluations_total"),
+        get("/metrics", 200).says("apiserver_authorization_decisions_total"),
+    ], &["a_webhook_is_asked_in_its_place_of_the_chain_and_heard_for_a_while", "a_question_is_asked_as_upstream_asks_it"])),
+    claim(WHO, "`--authorization-config`", Partly(&[
+        get("/metrics", 200).says("apiserver_authorization_config_controller_automatic_reloads_total"),
+    ], &["a_file_says_the_chain_with_conditions_and_policies_of_failure", "a_file_that_changes_is_taken_in_and_one_that_is_wrong_is_not", "what_is_wrong_is_told_in_upstreams_words"])),
     claim(WHO, "admission", Partly(&[
         post("/api/v1/namespaces/nowhere/configmaps", r#"{"metadata":{"name":"x"}}"#, 404),
         ask("DELETE", "/api/v1/namespaces/default", 403), ask("DELETE", "/api/v1/namespaces/kube-system", 403), ask("DELETE", "/api/v1/namespaces/kube-public", 403),
@@ -369,12 +384,15 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
             r#"{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]},"validations":[{"expression":"1"}]}}"#, 422)
             .says("must evaluate to bool but got int"),
-    ], &["validating_policies_judge_as_kube_apiservers_do", "mutating_policies_change_what_kube_apiservers_do", "policies_see_the_options_and_the_subresource_of_a_request", "what_is_sent_to_a_subresource_is_mutated", "what_policies_make_of_applied_objects_and_of_their_managers"])),
+    ], &["validating_policies_judge_as_kube_apiservers_do", "mutating_policies_change_what_kube_apiservers_do", "policies_see_the_options_and_the_subresource_of_a_request", "what_is_sent_to_a_subresource_is_mutated", "what_policies_make_of_applied_objects_and_of_their_managers", "policies_judge_connections_and_say_where_they_go"])),
     claim(WHO, "admission webhooks", Partly(&[
         post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All", r#"{"metadata":{"name":"w"}}"#, 201),
         get("/metrics", 200).says("apiserver_admission_webhook_request_total"),
         get("/metrics", 200).says("apiserver_admission_match_condition_evaluation_seconds"),
     ], &["webhooks_are_asked_and_heard_as_by_kube_apiserver"])),
+    claim(WHO, "audit", Partly(&[
+        get("/metrics", 200).says("apiserver_audit_event_total 0"), get("/metrics", 200).says("apiserver_audit_requests_rejected_total 0"),
+    ], &["the_same_is_noted_of_the_same_requests", "a_disk_that_is_full_lets_requests_through_or_not_as_its_mode_says", "a_webhook_that_takes_nothing_is_asked_five_times_and_its_mode_says_what_becomes_of_requests"])),
     claim(WHO, "limits in flight", Tests(&["seats_are_given_back"])),
     claim(WHO, "turns", Partly(&[
         get("/debug/api_priority_and_fairness/dump_priority_levels", 200).says("workload-low"),
@@ -393,6 +411,13 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "connections", Unchecked("16,384 connections are more than a test may open")),
     claim(WHO, "causes", Tests(&["no_more_is_told_than_a_client_reads"])),
     claim(WHO, "JSON patch", Tests(&["what_a_patch_cannot_do_is_told_in_upstreams_words"])),
+    claim(AT_REST, "aesgcm, aescbc, secretbox, identity", Tests(&["what_is_kept_begins_as_upstream_writes_it", "what_one_encrypts_the_other_reads_through_rotation_and_a_kill"])),
+    claim(AT_REST, "the configuration", Tests(&["what_is_wrong_is_said_in_upstreams_words", "the_first_rule_of_a_resource_counts_and_wildcards_take_the_rest", "what_is_wrong_with_the_file_ends_the_start_and_names_no_key"])),
+    claim(AT_REST, "KMS v2", Tests(&["a_plugin_is_asked_once_for_a_seed_and_again_after_a_start", "another_key_of_the_plugin_makes_what_was_written_stale", "a_plugin_that_is_gone_is_told_of_by_health_and_what_is_known_is_read", "a_feed_stands_still_while_a_plugin_does_not_answer"])),
+    claim(AT_REST, "rotation", Tests(&["the_first_provider_writes_and_what_another_one_wrote_is_stale", "a_key_is_rotated_while_the_server_runs_and_a_write_that_changes_nothing_renews"])),
+    claim(AT_REST, "where", Tests(&["no_secret_is_on_disk_or_in_a_snapshot_and_all_of_it_comes_back", "what_is_encrypted_is_moved_and_is_encrypted_there_too"])),
+    claim(AT_REST, "what cannot be decrypted", Tests(&["a_store_in_front_keeps_nothing_in_the_clear_and_reads_all_of_it", "a_plugin_that_is_not_there_yet_is_waited_for_and_one_that_refuses_is_told_of"])),
+    claim(AT_REST, "metrics", Tests(&["what_was_done_is_counted_by_resource_and_prefix", "reloads_are_told_by_the_server_that_did_them"])),
 ];
 
 const DECIDE: &str = "Objects that decide nothing yet";
@@ -404,6 +429,7 @@ const MEDIA: &str = "Media types";
 const DOCUMENTS: &str = "Documents";
 const CRDS: &str = "CustomResourceDefinitions";
 const WHO: &str = "Who may do what";
+const AT_REST: &str = "Encryption at rest";
 const MERGE: &[(&str, &str)] = &[("Content-Type", "application/merge-patch+json")];
 const APPLY: &[(&str, &str)] = &[("Content-Type", "application/apply-patch+yaml")];
 const STRATEGIC: &[(&str, &str)] = &[("Content-Type", "application/strategic-merge-patch+json")];

@@ -11,12 +11,15 @@ pub mod decode;
 mod schema;
 mod wire;
 
+use std::sync::Arc;
+
 use forebay_schema::openapi::{Dialect, Kinds};
 use serde_json::Value;
 
 use super::contents::Contents;
-use super::json::{bearer_token, info};
+use super::json::{bearer_token, info, others};
 use super::packed::Packer;
+use super::part::{Merged, OpenApiPart};
 use super::path_item::{self, SharedParameters};
 use schema::{extensions, schema, text};
 use wire::MessageWriter;
@@ -25,8 +28,10 @@ use wire::MessageWriter;
 const METHODS: [(&str, u32); 7] =
     [("get", 2), ("put", 3), ("post", 4), ("delete", 5), ("options", 6), ("head", 7), ("patch", 8)];
 
-/// The v2 document.
-pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
+/// The v2 document, with what other servers say of theirs.
+pub fn v2(contents: &Contents<'_>, kinds: &Kinds, parts: &[Arc<OpenApiPart>], out: &mut Packer) {
+    let merged = Merged::of(parts, &|name| contents.definition(kinds, name, Dialect::V2));
+    let tree = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let mut shared = SharedParameters::new();
     let head = info(false);
     let mut document = MessageWriter::default();
@@ -40,12 +45,21 @@ pub fn v2(contents: &Contents<'_>, kinds: &Kinds, out: &mut Packer) {
         let item = path_item(&path_item::v2(contents.table, routes, &mut shared));
         member(8, 2, path, item, out);
     }
+    for (part, path, text) in others(parts, |part| &part.paths, |path| contents.paths.contains_key(path)) {
+        member(8, 2, path, path_item(&tree(&merged.told(text, part))), out);
+    }
     for (name, what) in &contents.definitions {
         let definition = schema(&contents.schema(kinds, *what, Dialect::V2));
         member(9, 1, name, definition, out);
     }
+    for (name, text) in &merged.definitions {
+        member(9, 1, name, schema(&tree(text)), out);
+    }
     for (name, shared) in &shared {
         member(10, 1, name, parameter(shared), out);
+    }
+    for (part, name, text) in others(parts, |part| &part.parameters, |name| shared.contains_key(name)) {
+        member(10, 1, name, parameter(&tree(&merged.told(text, part))), out);
     }
     let mut document = MessageWriter::default();
     let required = MessageWriter::of(1, named("BearerToken", MessageWriter::default()));

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
 use forebay_catalog::{RequestContext, Served};
@@ -14,7 +15,8 @@ use forebay_policy::limits::WRITE_COST_MAX;
 use forebay_policy::{
     Binding, FailurePolicy, Finding, Findings, Hook, Matched, ParamKind, Policy, ValidationAction,
 };
-use serde_json::{Value, json};
+use forebay_webhooks::ConditionsOf;
+use serde_json::Value;
 
 use super::params::{self, Params};
 use crate::context::Context;
@@ -185,22 +187,32 @@ impl<'w, 'a> Judging<'w, 'a> {
             }
         }
         let Some(objects) = &asking.objects else { return Ok(()) };
-        let left = &mut self.left;
+        let (left, clock) = (&mut self.left, &self.view.context.clock);
+        let (metrics, operation) = (&self.view.context.config.webhook_metrics, self.view.operation());
+        let since = clock.now();
+        let looked = |errors| {
+            let of = (&policy.name, ConditionsOf::Policy);
+            metrics.conditions(of, operation, clock.now() - since, errors);
+        };
         let outcome = self.view.with_inputs(
             self.write,
             asking.equivalent,
             objects,
             params,
-            |inputs, for_conditions| policy.validate(inputs, for_conditions, left),
+            |inputs, for_conditions| policy.validate(inputs, for_conditions, left, looked),
         );
+        let took = clock.now() - since;
         let outcome = asking.note(outcome, &self.write.target.context);
-        self.decide(policy, binding, outcome);
+        self.decide(policy, binding, outcome, took);
         Ok(())
     }
 
-    fn decide(&mut self, policy: &Policy, binding: &Binding, outcome: Findings) {
+    fn decide(&mut self, policy: &Policy, binding: &Binding, outcome: Findings, took: Duration) {
+        let counted = &self.view.context.config.webhook_metrics.policies;
+        let of = (&policy.name, &binding.name);
         for failed in outcome.failed {
             for action in &binding.actions {
+                counted.validated(of, &failed.message, action.enforced(), took);
                 match action {
                     ValidationAction::Deny => self.deny(policy, Some(binding), &failed),
                     ValidationAction::Warn => self.warnings.push(format!(
@@ -209,12 +221,16 @@ impl<'w, 'a> Judging<'w, 'a> {
                     )),
                     ValidationAction::Audit => {
                         let context = &self.write.target.context;
-                        context.annotate(|| (FAILURE, failure(policy, binding, &failed)));
+                        context.annotate(|| (FAILURE, failed.noted(&policy.name, binding)));
                     }
                 }
             }
         }
+        for why in outcome.ignored {
+            counted.validated(of, &why, "allow", took);
+        }
         for denied in outcome.denied {
+            counted.validated(of, &denied.message, ValidationAction::Deny.enforced(), took);
             self.deny(policy, Some(binding), &denied);
         }
     }
@@ -261,16 +277,6 @@ impl Asking<'_> {
         }
         findings
     }
-}
-
-/// What an audit log is told of a failure, as kube-apiserver writes it.
-fn failure(policy: &Policy, binding: &Binding, failed: &Finding) -> String {
-    let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
-    let failure = json!([{
-        "message": failed.message, "policy": &*policy.name, "binding": &*binding.name,
-        "expressionIndex": failed.at, "validationActions": actions,
-    }]);
-    failure.to_string()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use forebay_object::Object;
 use forebay_policy::limits::{DENIALS_MAX, WRITE_COST_MAX};
 use forebay_policy::{Binding, FailurePolicy, Hook, Made, Matched, Policy, Reinvocation};
 use forebay_strategy as strategy;
+use forebay_webhooks::ConditionsOf;
 use serde_json::Value;
 
 use super::judge::is_excluded;
@@ -204,22 +205,30 @@ impl Mutating<'_> {
             }
             None => None,
         };
-        let holds = self.view.with_inputs(
-            write,
-            invocation.equivalent,
-            objects,
-            params.as_ref(),
-            |_, for_conditions| policy.conditions_hold(for_conditions, &mut self.left),
-        );
-        match holds {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(why) => {
-                self.refuse(policy, Some(&invocation.binding), why, Reason::InvalidByPolicy);
-                return Ok(());
+        let counted = self.view.context.config.webhook_metrics.clone();
+        let (of, clock) = ((&policy.name, &invocation.binding.name), self.view.context.clock.clone());
+        if policy.has_conditions() {
+            let (since, mut errors) = (clock.now(), 0);
+            let holds = self.view.with_inputs(
+                write,
+                invocation.equivalent,
+                objects,
+                params.as_ref(),
+                |_, for_conditions| policy.conditions_hold(for_conditions, &mut self.left, &mut errors),
+            );
+            let took = clock.now() - since;
+            counted.conditions((&policy.name, ConditionsOf::Policy), self.view.operation(), took, errors);
+            match holds {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(why) => {
+                    self.refuse(policy, Some(&invocation.binding), why, Reason::InvalidByPolicy);
+                    return Ok(());
+                }
             }
         }
         for at in 0..policy.mutations() {
+            let since = clock.now();
             let made =
                 self.view.with_inputs(write, invocation.equivalent, objects, params.as_ref(), |inputs, _| {
                     policy.make(at, inputs, &mut self.left)
@@ -227,7 +236,14 @@ impl Mutating<'_> {
             let shown = self.view.shown(write, invocation.equivalent);
             let gvk = self.view.kind_shown(write, invocation.equivalent);
             let made = made.map_err(Unapplied::Why);
-            match made.and_then(|made| applied(shown, &gvk, objects, made, &lease)) {
+            let made = made.and_then(|made| applied(shown, &gvk, objects, made, &lease));
+            let why = match &made {
+                Err(Unapplied::Why(why)) => Some(&**why),
+                Err(Unapplied::Refused(status)) => Some(&*status.message),
+                _ => None,
+            };
+            counted.policies.mutated(of, why, clock.now() - since);
+            match made {
                 Ok(object) => {
                     self.mutated.is_changed = true;
                     take(write, shown, &gvk, object, Unknown::Refused, objects).await?;
@@ -448,7 +464,7 @@ pub(crate) async fn take(
 /// The same of what is not the object itself.
 fn take_sent(write: &mut Write<'_>, sent: Value) -> Result<(), Status> {
     match write.input {
-        Input::Review(_) => write.proposed = sent,
+        Input::Review(_) | Input::Connection => write.proposed = sent,
         Input::Scale(_) | Input::ScalePatch(_) | Input::ScaleApply(_) => {
             strategy::apply_scale(&write.served().rules(), &sent, &mut write.proposed)
                 .map_err(|error| scale::refused(write.target, error))?;

@@ -17,8 +17,8 @@ use forebay_policy::{FailurePolicy, Matched};
 use forebay_rt::Instant;
 use forebay_schema::builtin::{codec, table};
 use forebay_webhooks::{
-    CallFailure, CallOutcome, Calling, Destination, Judgement, NoAnswer, Review, SideEffects, Webhook,
-    WebhookSort, judge,
+    CallFailure, CallOutcome, Calling, ConditionsOf, Destination, Judgement, Review, SideEffects, Webhook,
+    WebhookSort, judge, too_late,
 };
 use serde_json::Value;
 
@@ -166,7 +166,8 @@ impl<'a> Asking<'a> {
         });
         let took = clock.now() - since;
         let (name, operation) = (&invocation.webhook.name, self.view.operation());
-        self.view.context.config.webhook_metrics.conditions(name, sort, operation, took, errors);
+        let (of, metrics) = (ConditionsOf::Webhook(sort), &self.view.context.config.webhook_metrics);
+        metrics.conditions((name, of), operation, took, errors);
         held.map_err(|why| write.judged_attributes().forbidden_as(self.view.name(), &why))
     }
 
@@ -206,13 +207,24 @@ impl<'a> Asking<'a> {
             has_others: false,
             parts: self.review(write, invocation, version, &uid, shown),
             lease: answer.clone(),
+            holds: write.target.lease.used(),
+            begun: Arc::default(),
         };
-        let url = calling.url.clone();
+        let mut span = write.target.context.span(match sort {
+            WebhookSort::Mutating => "Call mutating webhook",
+            WebhookSort::Validating => "Call validating webhook",
+        });
+        if let Some(span) = &mut span {
+            span.set("webhook", webhook.name.to_string());
+            span.set("UID", uid.clone());
+        }
+        let (url, begun) = (calling.url.clone(), calling.begun.clone());
         let timeout = Duration::from_secs(webhook.timeout_seconds.into());
         let answered = tokio::select! {
             answered = reached(context, calling) => answered,
-            () = context.clock.sleep(timeout) => Err(NoAnswer::Failed("context deadline exceeded".into())),
+            () = context.clock.sleep(timeout) => Err(too_late(&begun)),
         };
+        drop(span);
         let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
         for (key, value) in judgement.annotations.drain(..) {
             write.target.context.annotate(|| (key, value));

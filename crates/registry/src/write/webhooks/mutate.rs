@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Reason, Status, json};
 use forebay_webhooks::{CallFailure, Decided, Webhook, WebhookSort};
-use serde_json::json;
 
 use super::ask::{Asking, Heard, Invocation, Shown, are_asked, keep};
 use super::reinvoked::Reinvoked;
@@ -21,8 +20,9 @@ use crate::write::policies::{Unknown, take};
 
 /// By which name they are turned off.
 const MUTATING: &str = "MutatingAdmissionWebhook";
-/// What an audit log has it by.
+/// What an audit log has it by, and its patch.
 const ANNOTATED: &str = "mutation.webhook.admission.k8s.io/";
+const PATCHED: &str = "patch.webhook.admission.k8s.io/";
 
 /// Passes a write by every mutating webhook that is in force for it. What they warn of goes to what is told.
 ///
@@ -72,11 +72,12 @@ async fn pass(
         if asking.holds(write, &invocation, WebhookSort::Mutating, &mut shown)? && reinvoked.is_asked(webhook)
         {
             let begun = asking.begin(webhook, WebhookSort::Mutating);
-            let called = call(write, &asking, &invocation, &mut shown).await;
+            let place = format!("round_{round}_index_{at}");
+            let called = call(write, &asking, (&invocation, &place), &mut shown).await;
             let mutated = matches!(called, Ok(true));
             reinvoked.asked(webhook, mutated);
-            let key = |before: &str| format!("{before}{ANNOTATED}round_{round}_index_{at}");
-            write.target.context.annotate(|| (key(""), annotation(webhook, mutated)));
+            let key = |before: &str| format!("{before}{ANNOTATED}{place}");
+            write.target.context.annotate(|| (key(""), webhook.noted_mutation(mutated)));
             let is_error = called.is_err();
             if let Some(refusal) = asking.counted(begun, called.err()) {
                 return Err(refusal);
@@ -90,17 +91,11 @@ async fn pass(
     Ok(())
 }
 
-/// What an audit log says of a webhook that was asked.
-fn annotation(webhook: &Webhook, mutated: bool) -> String {
-    let configuration = &*webhook.configuration;
-    json!({ "configuration": configuration, "mutated": mutated, "webhook": &*webhook.name }).to_string()
-}
-
 /// Calls one; whether it has changed the object.
 async fn call(
     write: &mut Write<'_>,
     asking: &Asking<'_>,
-    invocation: &Invocation,
+    (invocation, place): (&Invocation, &str),
     shown: &mut Shown,
 ) -> Result<bool, CallFailure> {
     let context = write.target.context.clone();
@@ -121,11 +116,13 @@ async fn call(
     let Some(object) = &trees.object else { return Ok(false) };
     lease.charge(2 * json::weight::of(object)).map_err(Status::from)?;
     let before = object.clone();
+    let noted = context.wants_object().then(|| invocation.webhook.noted_patch(&operations));
     let patched = patch::apply_made(object.clone(), operations, &lease).map_err(unapplied)?;
     let gvk = asking.view.kind_shown(write, invocation.equivalent);
     let served = asking.view.served_as(invocation.equivalent);
     let served = served.as_deref().unwrap_or(&write.target.served);
     take(write, served, &gvk, patched, Unknown::Dropped, trees).await.map_err(internal)?;
+    noted.into_iter().for_each(|noted| context.annotate(|| (format!("{PATCHED}{place}"), noted)));
     let is_changed = trees.object.as_ref() != Some(&before);
     shown.refreshed(write)?;
     Ok(is_changed)

@@ -1,4 +1,4 @@
-//! The wire format of protobuf, as far as etcd's messages use it.
+//! The wire format of protobuf, as far as the messages of our services use it.
 //!
 //! In and out: bytes. Out of a message that is read: its fields one after another, their contents shared with
 //! it and not copied. Never: knows a message.
@@ -8,7 +8,7 @@ use forebay_apimachinery::varint;
 
 /// A message that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a message of etcd cannot be read")]
+#[error("a message cannot be read")]
 pub struct Malformed;
 
 /// The fields of a message that are still to be read.
@@ -33,7 +33,7 @@ impl Fields {
     ///
     /// # Errors
     /// When the message breaks off or has no such wire type.
-    pub fn next(&mut self) -> Result<Option<(u64, FieldContent)>, Malformed> {
+    pub fn next_field(&mut self) -> Result<Option<(u64, FieldContent)>, Malformed> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -149,22 +149,22 @@ mod tests {
         let inner = Message::default().bytes(1, b"key").number(3, u64::MAX);
         let message = Message::default().number(1, 300).flag(2, false).message(3, inner).choice(4, 0);
         let mut fields = Fields::of(Bytes::from(message.finish()));
-        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Number(300)))));
-        let Ok(Some((3, FieldContent::Bytes(inner)))) = fields.next() else { panic!("a message") };
-        assert_eq!(fields.next(), Ok(Some((4, FieldContent::Number(0)))));
-        assert_eq!(fields.next(), Ok(None));
+        assert_eq!(fields.next_field(), Ok(Some((1, FieldContent::Number(300)))));
+        let Ok(Some((3, FieldContent::Bytes(inner)))) = fields.next_field() else { panic!("a message") };
+        assert_eq!(fields.next_field(), Ok(Some((4, FieldContent::Number(0)))));
+        assert_eq!(fields.next_field(), Ok(None));
         let mut fields = Fields::of(inner);
-        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Bytes(Bytes::from_static(b"key"))))));
-        assert_eq!(fields.next(), Ok(Some((3, FieldContent::Number(u64::MAX)))));
+        assert_eq!(fields.next_field(), Ok(Some((1, FieldContent::Bytes(Bytes::from_static(b"key"))))));
+        assert_eq!(fields.next_field(), Ok(Some((3, FieldContent::Number(u64::MAX)))));
     }
 
     #[test]
     fn what_breaks_off_is_malformed_and_what_is_unknown_is_passed_over() {
         for broken in [&[0x0a, 5, 1][..], &[0x80], &[0x0b], &[0x09, 1], &[0x0d, 1, 2, 3], &[0xff; 11]] {
-            assert_eq!(Fields::of(Bytes::copy_from_slice(broken)).next(), Err(Malformed), "{broken:?}");
+            assert_eq!(Fields::of(Bytes::copy_from_slice(broken)).next_field(), Err(Malformed), "{broken:?}");
         }
         let mut fields = Fields::of(Bytes::from_static(&[0x0d, 1, 2, 3, 4, 0x08, 1]));
-        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Other))));
-        assert_eq!(fields.next(), Ok(Some((1, FieldContent::Number(1)))));
+        assert_eq!(fields.next_field(), Ok(Some((1, FieldContent::Other))));
+        assert_eq!(fields.next_field(), Ok(Some((1, FieldContent::Number(1)))));
     }
 }

@@ -15,8 +15,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use forebay_rt::{Clock, Instant};
-use forebay_transport::Abort;
 use http_body::{Body, Frame, SizeHint};
+
+use crate::abort::Abort;
 
 /// All bodies that are on their way. Cheap to clone.
 #[derive(Clone)]

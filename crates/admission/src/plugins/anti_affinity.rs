@@ -1,0 +1,45 @@
+//! LimitPodHardAntiAffinityTopology: pods keep others away from their node at most.
+//!
+//! Source: kubernetes v1.36.3 `plugin/pkg/admission/antiaffinity`.
+
+use serde_json::Value;
+
+use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+pub struct LimitPodHardAntiAffinityTopology;
+
+impl Plugin for LimitPodHardAntiAffinityTopology {
+    fn name(&self) -> &'static str {
+        "LimitPodHardAntiAffinityTopology"
+    }
+
+    fn switch(&self) -> Switch {
+        Switch::IfEnabled
+    }
+
+    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
+        (write.creates() || write.updates()) && write.is_of("", "pods")
+    }
+
+    fn validate_by_policy<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        _: &'a Tools<'a>,
+    ) -> Admitted<'a> {
+        write.judged(object, |_| {
+            let required = "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+            let terms = object.pointer(required).and_then(Value::as_array).into_iter().flatten();
+            let mut keys = terms.map(|term| term["topologyKey"].as_str().unwrap_or_default());
+            match keys.find(|key| *key != HOSTNAME) {
+                None => Ok(()),
+                Some(other) => Err(format!(
+                    "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {other} but only key \
+                     {HOSTNAME} is allowed"
+                )),
+            }
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! One place where events are kept, and how requests stand to it.
+//!
+//! In: an event in its forms. Out: what whoever made it waits for. Never: waits.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use forebay_room::Room;
+use forebay_rt::{Clock, Tasks};
+
+use crate::buffer::{Batches, Buffer};
+use crate::counts::{AuditCounts, AuditPlugin};
+use crate::kept::{Strictness, Waits};
+use crate::legacy;
+use crate::level::AuditStage;
+use crate::line::{Forms, Line};
+use crate::log::Log;
+use crate::options::{AuditMode, LogFormat, TruncateOptions};
+use crate::webhook::Webhook;
+
+/// See the module's doc.
+pub(crate) struct Backend {
+    pub to: To,
+    pub mode: AuditMode,
+    pub truncate: TruncateOptions,
+    /// Where events wait in [`AuditMode::Batch`].
+    pub buffer: Option<Buffer>,
+    pub counts: Arc<AuditCounts>,
+    pub clock: Clock,
+    /// What events hold is held of this.
+    pub room: Arc<OnceLock<Room>>,
+}
+
+/// Where events are kept.
+#[derive(Clone)]
+pub(crate) enum To {
+    Log(Log, LogFormat),
+    Webhook(Webhook),
+}
+
+impl Backend {
+    /// Takes an event; what is to be waited for goes to `waits`.
+    pub fn take(&self, forms: &mut Forms<'_>, waits: &mut Waits) {
+        let stage = forms.event().stage;
+        if forms.within(&self.truncate).is_none() {
+            let why = "event is too large even after truncating";
+            return self.counts.lost(AuditPlugin::Truncate, 1, why, &self.clock);
+        }
+        let bytes = match &self.to {
+            To::Log(_, LogFormat::Legacy) => Bytes::from(legacy::line(forms.event())),
+            _ => forms.within(&self.truncate).cloned().unwrap_or_default(),
+        };
+        match (&self.buffer, &self.to) {
+            (Some(buffer), _) => self.put(buffer, bytes),
+            (None, To::Log(log, _)) => {
+                let line = self.charged(bytes);
+                match self.strictness() {
+                    // Lines are written in their order: whoever waits for a later one has waited for this.
+                    Strictness::Lenient if stage == AuditStage::RequestReceived => log.put(line),
+                    strictness => waits.add(log.put_and_tell(line), strictness),
+                }
+            }
+            (None, To::Webhook(webhook)) => {
+                waits.add(webhook.send_and_tell(self.charged(bytes)), self.strictness());
+            }
+        }
+    }
+
+    /// Puts an event where it waits, if there is memory for that.
+    fn put(&self, buffer: &Buffer, bytes: Bytes) {
+        let held = match self.room.get() {
+            None => None,
+            Some(room) => match room.try_take(self.cost(&bytes)) {
+                Some(held) => Some(held),
+                None => {
+                    return self.counts.lost(
+                        AuditPlugin::Buffered,
+                        1,
+                        "there is no memory for it",
+                        &self.clock,
+                    );
+                }
+            },
+        };
+        if let Err(why) = buffer.put(Line { bytes, held }) {
+            self.counts.lost(AuditPlugin::Buffered, 1, why, &self.clock);
+        }
+    }
+
+    /// A line that is there whatever the limit says, as its request is.
+    fn charged(&self, bytes: Bytes) -> Line {
+        let held = self.room.get().map(|room| room.charge(self.cost(&bytes)));
+        Line { bytes, held }
+    }
+
+    /// What is sent is there twice: as it is kept, and in the list that it is sent in.
+    fn cost(&self, bytes: &Bytes) -> usize {
+        match self.to {
+            To::Log(..) => bytes.len(),
+            To::Webhook(_) => 2 * bytes.len(),
+        }
+    }
+
+    fn strictness(&self) -> Strictness {
+        if self.mode == AuditMode::BlockingStrict { Strictness::Strict } else { Strictness::Lenient }
+    }
+}
+
+impl To {
+    /// Hands batches on until `tasks` are to end and nothing is left.
+    pub async fn drain(self, mut batches: Batches, tasks: Tasks) {
+        while let Some(batch) = batches.next(tasks.shutdown()).await {
+            match &self {
+                To::Log(log, _) => {
+                    batch.into_iter().for_each(|line| log.put(line));
+                    // The buffer is what waits, not the file's queue.
+                    log.written().await;
+                }
+                To::Webhook(webhook) => webhook.send(batch).await,
+            }
+        }
+    }
+}

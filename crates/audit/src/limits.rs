@@ -1,0 +1,42 @@
+//! Every limit of this crate, and what happens there.
+
+use forebay_rt::Duration;
+
+/// Lines that wait for the file, in bytes: as many as some hundred large bodies. What is beyond is not kept,
+/// and counted: `apiserver_audit_error_total{plugin="log"}`.
+pub const LOG_QUEUE_BYTES_MAX: usize = 64 << 20;
+
+/// So much is given to the file at once.
+pub const LOG_WRITE_BYTES: usize = 256 << 10;
+
+/// A batch for a webhook, in bytes, unless a flag says less: a larger one is sent in parts. One event may be
+/// larger, and goes alone.
+pub const BATCH_BYTES_MAX: usize = 10 << 20;
+
+/// Events that wait for a webhook in the modes that requests wait for it, as many as a buffer has. What is
+/// beyond is not kept, and counted.
+pub const BLOCKING_MAX: usize = 10_000;
+
+/// Batches, or events that requests wait for, that are on their way to a webhook at once. The next waits.
+pub const SENDS_MAX: usize = 32;
+
+/// How often a webhook is asked to take something, as kube-apiserver does.
+pub const SEND_ATTEMPTS: u32 = 5;
+
+/// How long one attempt may take.
+pub const SEND_WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes of a User-Agent that are noted, as kube-apiserver does.
+pub const USER_AGENT_BYTES_MAX: usize = 1024;
+
+/// The answer to a LIST that is noted whole. A longer one is left out, which the event says as if it had been
+/// truncated: kube-apiserver has all of it in memory.
+pub const RESPONSE_BYTES_MAX: usize = 32 << 20;
+
+/// The server says at most so often in its own log that events are lost; the metric counts each.
+pub const COMPLAINT_EVERY: Duration = Duration::from_secs(10);
+
+/// A policy file.
+pub const POLICY_BYTES_MAX: u64 = 8 << 20;
+
+const _: () = assert!(BATCH_BYTES_MAX < LOG_QUEUE_BYTES_MAX && LOG_WRITE_BYTES < LOG_QUEUE_BYTES_MAX);

@@ -1,0 +1,360 @@
+//! Requests as an audit log has them: what is noted of one, and where on its way.
+//!
+//! In: a head, and what becomes of it. Out: events, by [`Trail`]; a refusal where a request that cannot be
+//! noted may not go on. Never: decides how much is noted, which the policy does; costs anything where nothing
+//! is.
+//!
+//! Source: apiserver v0.36.3 `pkg/endpoints/filters/audit.go`, `authn_audit.go`, `request_deadline.go`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_api::Because;
+use forebay_apimachinery::options::ListOptions;
+use forebay_apimachinery::{Caller, Reason, Status};
+use forebay_audit::limits::{RESPONSE_BYTES_MAX, USER_AGENT_BYTES_MAX};
+use forebay_audit::{
+    Audit, AuditEvent, AuditLevel, AuditStage, Noted, ObjectRef, SentObject, Trail, TrailShape, Unkept,
+    Waits, source_ips,
+};
+use forebay_auth::Refused;
+use forebay_catalog::{AuditAnnotations, Target};
+use forebay_reads::{Begun, Encoding, ListPlan, Planned, Shown};
+use forebay_rt::Instant;
+use forebay_transport::Connection;
+use forebay_transport::limits::CHUNK_BYTES;
+use http::{HeaderMap, HeaderName, header};
+
+use crate::answer::HttpResponse;
+use crate::handler::{Handler, Head};
+use crate::negotiate;
+use crate::offload;
+use crate::status::Failure;
+use crate::trails::Audited;
+
+/// What is noted of how a request came.
+#[derive(Clone, Copy)]
+pub struct RequestCame<'a> {
+    pub connection: &'a Connection,
+    /// Microseconds since 1970.
+    pub at_us: u64,
+    /// Until when it waits for what is noted to be kept.
+    pub deadline: Instant,
+}
+
+/// What is noted of an answer that is there.
+pub struct Ended {
+    pub audited: Audited,
+    pub is_long: bool,
+    pub is_deprecated: bool,
+    pub deadline: Instant,
+}
+
+/// What a `Status` is sent in.
+const FORMS: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-for");
+const REAL: HeaderName = HeaderName::from_static("x-real-ip");
+
+impl Audited {
+    /// - `user`: who asks; `None` where nobody is known.
+    fn begin(
+        audit: &Arc<Audit>,
+        head: &Head,
+        user: Option<Arc<Caller>>,
+        came: RequestCame<'_>,
+    ) -> Option<Audited> {
+        let (caller, shape) = match &user {
+            Some(user) => (user.clone(), TrailShape::Whole),
+            None => (Arc::default(), TrailShape::Refused),
+        };
+        let mut notes = None;
+        let noted = |level: AuditLevel| -> Box<dyn Fn() -> Noted + Send + Sync> {
+            let of = Arc::new(AuditAnnotations::new(level >= AuditLevel::Request));
+            notes = Some(of.clone());
+            Box::new(move || taken(&of))
+        };
+        let event = || event(head, user.clone(), came);
+        let trail = Arc::new(Trail::begin(audit, &head.asked(&caller), shape, noted, event)?);
+        Some(Audited { trail, notes: notes? })
+    }
+}
+
+/// What was noted, in the words of events.
+fn taken(notes: &AuditAnnotations) -> Noted {
+    let sent = notes.take_object().map(|object| SentObject {
+        namespace: object.namespace,
+        name: object.name,
+        uid: object.uid,
+        resource_version: object.resource_version,
+        json: object.json,
+    });
+    Noted { annotations: notes.take(), sent }
+}
+
+fn event(head: &Head, user: Option<Arc<Caller>>, came: RequestCame<'_>) -> AuditEvent {
+    let (headers, info) = (&head.headers, &head.info);
+    let remote = came.connection.remote().map(|remote| remote.ip());
+    AuditEvent {
+        level: AuditLevel::None,
+        id: head.audit_id.to_str().unwrap_or_default().to_owned(),
+        stage: AuditStage::RequestReceived,
+        uri: head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string),
+        verb: info.verb.to_string(),
+        user,
+        impersonated: None,
+        impersonation_constraint: String::new(),
+        source_ips: source_ips(text(headers, &FORWARDED), text(headers, &REAL), remote),
+        user_agent: user_agent(headers),
+        object: info.is_resource.then(|| ObjectRef {
+            resource: info.resource.clone(),
+            namespace: info.namespace.clone(),
+            name: info.name.clone(),
+            group: info.group.clone(),
+            version: info.version.clone(),
+            subresource: info.subresource.clone(),
+            ..ObjectRef::default()
+        }),
+        status: None,
+        request_object: None,
+        response_object: None,
+        received_us: came.at_us as i64,
+        stage_us: came.at_us as i64,
+        annotations: BTreeMap::new(),
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn user_agent(headers: &HeaderMap) -> String {
+    let Some(value) = headers.get(header::USER_AGENT) else { return String::new() };
+    match value.as_bytes() {
+        all if all.len() > USER_AGENT_BYTES_MAX => {
+            format!("{}...TRUNCATED", String::from_utf8_lossy(&all[..USER_AGENT_BYTES_MAX]))
+        }
+        all => String::from_utf8_lossy(all).into_owned(),
+    }
+}
+
+impl Head {
+    /// Whether the answer is noted, and not only what it says of itself.
+    pub fn wants_answer(&self) -> bool {
+        self.audited.as_ref().is_some_and(|audited| audited.trail.wants_responses())
+    }
+
+    /// Whether what is sent is noted, and not only what it is called.
+    pub fn wants_sent(&self) -> bool {
+        self.audited.as_ref().is_some_and(|audited| audited.trail.wants_requests())
+    }
+
+    /// Notes what is answered, as JSON.
+    pub fn answers(&self, json: &Bytes) {
+        self.audited.iter().for_each(|audited| audited.trail.answers(json));
+    }
+
+    /// Notes what is sent where that is no object: a patch, options. What is no JSON is not noted.
+    pub fn sends(&self, json: &[u8]) {
+        self.audited.iter().for_each(|audited| audited.trail.sent(json));
+    }
+
+    /// Notes `value` by `key`.
+    pub fn note(&self, key: &str, value: &str) {
+        self.audited.iter().for_each(|audited| audited.trail.note(key, value));
+    }
+
+    /// Notes whom the request is made as.
+    ///
+    /// - `constraint`: for what alone somebody may; empty, if for everything.
+    pub fn acts_as_another(&self, constraint: &str) {
+        self.audited.iter().for_each(|audited| audited.trail.impersonates(self.asker.caller(), constraint));
+    }
+
+    /// Notes what was decided of whether it may be done.
+    pub fn decided(&self, decided: &Result<Because, Refused>) {
+        let Some(Audited { trail, .. }) = &self.audited else { return };
+        let (decision, reason) = match decided {
+            Ok(because) => ("allow", because.to_string()),
+            Err(Refused::Forbidden(forbidden)) => ("forbid", forbidden.why.clone()),
+            Err(Refused::Undecided(_)) => {
+                trail.note("authorization.k8s.io/reason", "internal error");
+                return;
+            }
+            Err(Refused::Unauthenticated) => return,
+        };
+        trail.note("authorization.k8s.io/decision", decision);
+        trail.note("authorization.k8s.io/reason", &reason);
+    }
+
+    /// Notes why it failed.
+    pub fn fails(&self, failure: &Failure) {
+        if self.audited.is_none() {
+            return;
+        }
+        // Of a path that is nobody's kube-apiserver says so in plain text, and as much to who takes no form
+        // of a `Status`.
+        let is_told = match failure.status.reason {
+            Reason::NotFound => failure.status != Failure::no_such_resource().status,
+            Reason::NotAcceptable => negotiate::any_of(negotiate::accept(&self.headers), &FORMS).is_ok(),
+            _ => true,
+        };
+        if is_told {
+            self.answers(&failure.to_json().into());
+        }
+    }
+}
+
+impl Handler {
+    /// Notes a request, once it is known who asks.
+    ///
+    /// # Errors
+    /// It has to be noted, and cannot be; it takes too long.
+    pub async fn note_request(&self, head: &mut Head, came: RequestCame<'_>) -> Result<(), Failure> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        head.audited = Audited::begin(audit, head, Some(head.asker.caller()), came);
+        let Some(Audited { trail, .. }) = &head.audited else { return Ok(()) };
+        let waits = trail.received();
+        if waits.is_empty() {
+            return Ok(());
+        }
+        match Box::pin(self.kept(waits, came.deadline)).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(Unkept)) => {
+                trail.reject();
+                head.audited = None;
+                Err(Status::internal("failed to store audit event").into())
+            }
+            None => Err(Failure::request_timeout()),
+        }
+    }
+
+    /// Notes a request that is refused before it is known who asks.
+    pub fn note_refusal(&self, head: &mut Head, came: RequestCame<'_>) {
+        if let Some(audit) = &self.audit {
+            head.audited = Audited::begin(audit, head, None, came);
+        }
+    }
+
+    /// Notes an answer, before any of it is sent: where that is to be waited for, its client waits.
+    pub async fn note_answer(&self, ended: Ended, response: &mut HttpResponse) {
+        let Ended { audited: Audited { trail, .. }, is_long, is_deprecated, deadline } = ended;
+        let code = response.status().as_u16();
+        // What goes on over another protocol is long.
+        let is_whole = !is_long && response.body().exact_len().is_some();
+        let waits = match is_long || trail.shape() == TrailShape::Refused {
+            true => trail.started(code),
+            false => {
+                trail.code(code);
+                Waits::default()
+            }
+        };
+        if is_deprecated {
+            trail.note("k8s.io/deprecated", "true");
+        }
+        let waits = match is_whole {
+            true if trail.shape() == TrailShape::Whole => trail.complete(),
+            // It is complete when its body is gone.
+            _ => {
+                response.body_mut().hold_trail(trail);
+                waits
+            }
+        };
+        if !waits.is_empty() {
+            // What was not kept is counted, and the answer is there.
+            let _kept = self.kept(waits, deadline).await;
+        }
+    }
+
+    /// Whether what is waited for is kept; `None`: not until `deadline`.
+    async fn kept(&self, waits: Waits, deadline: Instant) -> Option<Result<(), Unkept>> {
+        tokio::select! {
+            biased;
+            kept = waits.kept() => Some(kept),
+            () = self.clock.sleep_until(deadline) => None,
+        }
+    }
+
+    /// Notes all of a list that is answered, and plans the answer of that state.
+    ///
+    /// # Errors
+    /// As a list.
+    pub async fn note_list(
+        &self,
+        head: &Head,
+        target: &Target,
+        (options, shown): (&ListOptions, Shown),
+    ) -> Result<Planned<ListPlan, Shown>, Failure> {
+        let as_json = Shown { encoding: Encoding::Json, ..shown };
+        let Begun { mut body, lease: () } = self.api.list(target, options, as_json)?.run(()).await?;
+        let room = self.rooms.answers.clone();
+        let read = move || {
+            let (mut all, mut held) = (Vec::new(), room.charge(0));
+            while body.next_chunk(CHUNK_BYTES, &mut all) {
+                if all.len() > RESPONSE_BYTES_MAX {
+                    return None;
+                }
+                held.set(all.capacity());
+            }
+            Some((Bytes::from(all), held))
+        };
+        let all = offload::done(forebay_transport::RunOn::Thread, read).await?;
+        let Some((json, held)) = all else {
+            head.audited.iter().for_each(|audited| audited.trail.answers_too_much());
+            return Ok(self.api.list(target, options, shown)?);
+        };
+        head.answers(&json);
+        if let Some(audited) = &head.audited {
+            audited.trail.hold(held);
+        }
+        let mut options = options.clone();
+        if options.continue_token.is_empty()
+            && let Some(revision) = revision(&json)
+        {
+            (options.resource_version, options.resource_version_match) = (revision, "Exact".to_owned());
+        }
+        Ok(self.api.list(target, &options, shown)?)
+    }
+}
+
+/// The state that a list is of.
+fn revision(list: &[u8]) -> Option<String> {
+    const METADATA: &[u8] = b"\"metadata\":{";
+    // Of built-in kinds its own comes first, of others last.
+    let metadata = match list.starts_with(b"{\"kind\":") {
+        true => memchr::memmem::find(list, METADATA)?,
+        false => memchr::memmem::rfind(list, METADATA)?,
+    };
+    let rest = &list[metadata..];
+    const NAME: &[u8] = b"\"resourceVersion\":\"";
+    let from = memchr::memmem::find(rest, NAME)? + NAME.len();
+    let digits = rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (digits > 0).then(|| String::from_utf8_lossy(&rest[from..from + digits]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_says_of_which_state_it_is() {
+        let list = br#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"71","continue":"x"},"items":[]}"#;
+        assert_eq!(revision(list).as_deref(), Some("71"));
+        let custom = br#"{"apiVersion":"a/v1","items":[{"metadata":{"resourceVersion":"7"}}],"kind":"L","metadata":{"continue":"","resourceVersion":"8"}}"#;
+        assert_eq!(revision(custom).as_deref(), Some("8"));
+        assert_eq!(revision(b"{}"), None);
+    }
+
+    #[test]
+    fn a_user_agent_is_noted_up_to_its_limit() {
+        let of = |value: &[u8]| {
+            let value = http::HeaderValue::from_bytes(value).expect("a value");
+            user_agent(&[(header::USER_AGENT, value)].into_iter().collect())
+        };
+        assert_eq!(of(b"kubectl/v1"), "kubectl/v1");
+        assert_eq!(of("a".repeat(2_000).as_bytes()), format!("{}...TRUNCATED", "a".repeat(1024)));
+        assert_eq!(of(b"j\xfcrgen"), "j\u{fffd}rgen");
+        assert_eq!(user_agent(&HeaderMap::new()), "");
+    }
+}

@@ -1,0 +1,163 @@
+//! `--audit-policy-file` and `--audit-webhook-config-file`: which requests are noted, and who is sent what is
+//! noted.
+//!
+//! In: what was decided. Out: a policy and a way to the webhook, or the first file that is not as it should
+//! be; and what notes requests. Never: a rule of a policy.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_audit::limits::POLICY_BYTES_MAX;
+use forebay_audit::{Audit, AuditOptions, AuditPolicy, Posted, Posts};
+use forebay_rt::{Clock, Random};
+use forebay_webhook_client::{PostTarget, Poster};
+use serde_json::Value;
+
+use crate::config::AuditConfig;
+use crate::error::Error;
+
+const POLICY: &str = "loading audit policy file";
+const WEBHOOK: &str = "initializing audit webhook";
+
+/// What the files say.
+#[derive(Debug, Clone)]
+pub struct AuditFiles {
+    policy: AuditPolicy,
+    options: AuditOptions,
+    target: Option<PostTarget>,
+}
+
+/// `None`: nothing is noted.
+///
+/// - `warnings`: gets what of a policy nobody knows.
+///
+/// # Errors
+/// A file that is not there, or is not what it should be.
+pub fn read(config: &AuditConfig, warnings: &mut Vec<String>) -> Result<Option<AuditFiles>, Error> {
+    let Some(path) = &config.policy_file else { return Ok(None) };
+    let wrong = |reason: String| Error::AuditFile { doing: POLICY, path: path.clone(), reason };
+    let (policy, unknown) = AuditPolicy::of(&tree(POLICY, path)?).map_err(wrong)?;
+    if !unknown.is_empty() {
+        let what = "audit policy contains errors, falling back to lenient decoding: strict decoding error";
+        warnings.push(format!("{what}: {}", unknown.join(", ")));
+    }
+    let target = config.webhook_file.as_deref().map(target).transpose()?;
+    let options = config.options.clone();
+    if options.log.is_none() && target.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(AuditFiles { policy, options, target }))
+}
+
+fn target(path: &Path) -> Result<PostTarget, Error> {
+    let kubeconfig = tree(WEBHOOK, path)?;
+    let read = |file: &Path| {
+        let file = path.parent().unwrap_or_else(|| Path::new("")).join(file);
+        fs::read(&file).map_err(|why| format!("read {}: {why}", file.display()))
+    };
+    PostTarget::of_kubeconfig(&kubeconfig, &read).map_err(|reason| Error::AuditFile {
+        doing: WEBHOOK,
+        path: path.to_owned(),
+        reason,
+    })
+}
+
+fn tree(doing: &'static str, path: &Path) -> Result<Value, Error> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(POLICY_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(Error::file("read", path))?;
+    let wrong = |reason: String| Error::AuditFile { doing, path: path.to_owned(), reason };
+    if text.len() as u64 > POLICY_BYTES_MAX {
+        return Err(wrong(format!("larger than {POLICY_BYTES_MAX} bytes")));
+    }
+    serde_saphyr::from_str(&text).map_err(|why| wrong(why.to_string()))
+}
+
+impl AuditFiles {
+    /// Begins to note requests. To be called within a runtime.
+    ///
+    /// # Errors
+    /// The log cannot be made; what is shown to the webhook cannot be used.
+    pub fn begin(&self, clock: &Clock) -> Result<Audit, Error> {
+        let poster = self.target.as_ref().map(|target| Poster::new(target, clock.clone()));
+        let poster = poster.transpose().map_err(|why| Error::Serve(format!("{WEBHOOK}: {why}")))?;
+        let posts = poster.map(|poster| Arc::new(Webhook(poster)) as Arc<dyn Posts>);
+        let path = self.options.log.as_ref().map(|log| log.path.clone()).unwrap_or_default();
+        Audit::begin(self.policy.clone(), &self.options, posts, clock.clone(), Random::system())
+            .map_err(Error::file("write", path))
+    }
+}
+
+/// The way to the server that is sent events.
+struct Webhook(Poster);
+
+impl Posts for Webhook {
+    fn post(&self, parts: Vec<Bytes>) -> Posted<'_> {
+        Box::pin(self.0.post(parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_scratch::Scratch;
+
+    use super::*;
+
+    fn read_policy(text: &str, webhook: Option<&str>) -> (Result<Option<AuditFiles>, String>, Vec<String>) {
+        let scratch = Scratch::new();
+        let write = |name: &str, text: &str| {
+            let path = scratch.path().join(name);
+            fs::write(&path, text).expect("written");
+            path
+        };
+        let config = AuditConfig {
+            policy_file: Some(write("policy", text)),
+            webhook_file: webhook.map(|text| write("webhook", text)),
+            options: AuditOptions::default(),
+        };
+        let mut warnings = Vec::new();
+        let files = read(&config, &mut warnings);
+        let dir = scratch.path().display().to_string();
+        (files.map_err(|why| why.line().replace(&dir, "$DIR")), warnings)
+    }
+
+    const HEAD: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
+
+    #[test]
+    fn a_policy_and_a_webhook_are_read() {
+        let kubeconfig = "{current-context: c, contexts: [{name: c, context: {cluster: k}}], \
+                          clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1/events'}}]}";
+        let (files, warnings) = read_policy(&format!("{HEAD}rules: [{{level: Metadata}}]"), Some(kubeconfig));
+        assert!(files.expect("read").is_some() && warnings.is_empty());
+        // Nobody is there to be told.
+        let (files, _) = read_policy(&format!("{HEAD}rules: [{{level: Metadata}}]"), None);
+        assert!(files.expect("read").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_its_name() {
+        let (files, _) = read_policy(&format!("{HEAD}rules: [{{level: Much}}]"), None);
+        assert_eq!(
+            files.expect_err("wrong"),
+            "loading audit policy file: rules[0].level: Unsupported value: \"Much\": supported values: \"None\", \
+             \"Metadata\", \"Request\", \"RequestResponse\": from file $DIR/policy"
+        );
+        let (files, _) = read_policy(&format!("{HEAD}rules: [{{level: None}}]"), Some("{}"));
+        assert_eq!(
+            files.expect_err("wrong"),
+            "initializing audit webhook: context \"\" does not exist: from file $DIR/webhook"
+        );
+        let (_, warnings) = read_policy(&format!("{HEAD}rules: [{{level: None, verb: [get]}}]"), None);
+        assert_eq!(
+            warnings,
+            [
+                "audit policy contains errors, falling back to lenient decoding: strict decoding error: unknown field \
+              \"rules[0].verb\""
+            ]
+        );
+    }
+}

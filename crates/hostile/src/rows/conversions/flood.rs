@@ -1,0 +1,30 @@
+//! A webhook whose conversions have a hundred megabytes.
+
+use serde_json::json;
+
+use crate::converted::ConvertedTabs;
+use crate::prelude::*;
+
+const NAME: &str = "conversions-flood";
+const TABS: ConvertedTabs = ConvertedTabs { row: NAME };
+
+pub(super) const ROW: Row = Row {
+    name: NAME,
+    who: Who::Admin,
+    size: Sizes { full: 8, ten: 2 },
+    prepare: Some(prepare),
+    act: Act::Scene(scene),
+    law: Law::says(&[429, 500, 504]).many(60),
+    ..Row::BASE
+};
+
+fn prepare(stage: Stage, _size: usize) -> Prepared {
+    Box::pin(async move { TABS.start(&stage, 10, json!({ "flood": 100 << 20 })).await })
+}
+
+fn scene(stage: Stage, size: usize) -> Scene {
+    Box::pin(async move {
+        let read = |index: usize| if index.is_multiple_of(2) { TABS.list() } else { TABS.get(index % 10) };
+        stage.each(4, size, read).await
+    })
+}

@@ -1,0 +1,31 @@
+//! A webhook that converts and never answers: lists and reads of its version wait for their time, and
+//! nobody else does.
+
+use serde_json::json;
+
+use crate::converted::ConvertedTabs;
+use crate::prelude::*;
+
+const NAME: &str = "conversions-hanging";
+const TABS: ConvertedTabs = ConvertedTabs { row: NAME };
+
+pub(super) const ROW: Row = Row {
+    name: NAME,
+    who: Who::Admin,
+    size: Sizes { full: 300, ten: 10 },
+    prepare: Some(prepare),
+    act: Act::Scene(scene),
+    law: Law::says(&[429, 500, 504]).many(60),
+    ..Row::BASE
+};
+
+fn prepare(stage: Stage, _size: usize) -> Prepared {
+    Box::pin(async move { TABS.start(&stage, 10, json!({ "hang": true })).await })
+}
+
+fn scene(stage: Stage, size: usize) -> Scene {
+    Box::pin(async move {
+        let read = |index: usize| if index.is_multiple_of(2) { TABS.list() } else { TABS.get(index % 10) };
+        stage.each(64, size, read).await
+    })
+}
