@@ -70,6 +70,7 @@ impl TokenCache {
             return (now < kept.until).then(|| kept.word.clone());
         }
         let kept = generations[1].words.remove(key)?;
+        generations[1].bytes -= weight(&kept);
         if now >= kept.until {
             return None;
         }

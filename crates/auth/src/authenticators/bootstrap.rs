@@ -222,7 +222,8 @@ mod tests {
             assert_eq!(shown(TOKEN, Ok(secret)).await, "nobody");
         }
         assert_eq!(shown(TOKEN, Err(Status::not_found("", "secrets", "x"))).await, "nobody");
-        assert_eq!(shown(TOKEN, Err(Status::internal("no disk"))).await, "no disk");
+        let said = shown(TOKEN, Err(Status::internal("no disk"))).await;
+        assert_eq!(said, "Internal error occurred: no disk");
     }
 
     #[tokio::test]
