@@ -27,8 +27,9 @@ const ALL: &str = "impersonate-";
 /// What the headers ask for, if anything.
 ///
 /// # Errors
-/// 400 for attributes of a user who is not named, for what is no UTF-8, and for headers of this kind that name
-/// nobody: kube-apiserver passes over an empty `Impersonate-User`, and the request would be made as who asks.
+/// 400 for attributes of a user who is not named, for what is no UTF-8, and for headers of this kind that
+/// name nobody: kube-apiserver passes over an empty `Impersonate-User`, and the request would be made as who
+/// asks.
 pub fn wanted(headers: &HeaderMap) -> Result<Option<Wanted>, Failure> {
     let mut asked = headers.keys().filter(|name| name.as_str().starts_with(ALL)).peekable();
     if asked.peek().is_none() {

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use forebay_issuers::{ReviewVersion, TokenReviewer, check_authorities};
+use forebay_issuers::{TokenReviewVersion, TokenReviewer, check_authorities};
 use forebay_oidc::config::JwtIssuer;
 use forebay_oidc::{Algorithm, AuthenticationConfiguration, Issuer, validated};
 use forebay_rt::Clock;
@@ -36,7 +36,7 @@ pub struct AuthenticationFiles {
 struct WebhookFile {
     path: PathBuf,
     kubeconfig: Value,
-    version: ReviewVersion,
+    version: TokenReviewVersion,
 }
 
 impl AuthenticationFiles {
@@ -133,7 +133,7 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
 }
 
 impl WebhookFile {
-    fn read(path: &Path, version: ReviewVersion) -> Result<WebhookFile, Error> {
+    fn read(path: &Path, version: TokenReviewVersion) -> Result<WebhookFile, Error> {
         let wrong = |reason| Error::AuthenticationFile { path: path.to_owned(), reason };
         let kubeconfig = serde_saphyr::from_str(&read_text(path)?).map_err(|why| wrong(why.to_string()))?;
         Ok(WebhookFile { path: path.to_owned(), kubeconfig, version })

@@ -16,6 +16,7 @@ mod csv;
 mod edge;
 pub mod envtest;
 pub mod error;
+mod exposed;
 pub mod flags;
 pub mod identity;
 pub mod kubeconfig;

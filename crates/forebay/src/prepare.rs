@@ -17,6 +17,7 @@ use crate::authentication_files::AuthenticationFiles;
 use crate::authorization::AuthorizationRead;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
+use crate::exposed;
 use crate::kubeconfig::Kubeconfig;
 use crate::token_key_files;
 use crate::tracing_file;
@@ -224,7 +225,7 @@ impl Given {
             Some(files) => Some(GivenServing::read(files, client_ca.as_deref(), now, warnings)?),
             None => None,
         };
-        warn_of_exposed(config, warnings);
+        exposed::warn(config, warnings);
         if let Some(given) = &config.encryption {
             // Keys and all: it is made something of when the store is opened.
             forebay_encryption::read_configuration(&given.file, given.reload).map_err(Error::Serve)?;
@@ -277,25 +278,6 @@ impl Given {
                 .map(|path| token_key_files::read_verifying(path))
                 .collect::<Result<_, _>>()?,
         })
-    }
-}
-
-/// Says which of the given files that hold secrets others can read.
-fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
-    let accounts = &config.authentication.service_accounts;
-    let etcd = config.etcd.as_ref().and_then(|etcd| etcd.client.as_ref());
-    let proxy = config.front_proxy.client.as_ref();
-    let kubelets = config.kubelets.client.as_ref();
-    let keys =
-        [config.tls.given.as_ref(), etcd, proxy, kubelets].into_iter().flatten().map(|files| &files.key);
-    let encryption = config.encryption.iter().map(|given| &given.file);
-    let webhook = config.authentication.webhook.iter().map(|webhook| &webhook.file);
-    let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
-    let others = others.chain(encryption).chain(webhook);
-    // What only verifies may be public.
-    let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
-    for path in keys.chain(others).chain(accounts.key_files.iter().filter(is_private)) {
-        private_files::warn_of_exposure(path, warnings);
     }
 }
 

@@ -24,5 +24,5 @@ mod webhook;
 pub use fetch::check_authorities;
 pub use hash::hash_of;
 pub use remote::{IssuersInForce, RemoteTokens, RemoteTokensConfig};
-pub use review::ReviewVersion;
+pub use review::TokenReviewVersion;
 pub use webhook::TokenReviewer;

@@ -18,7 +18,7 @@ const KIND: &str = "TokenReview";
 
 /// Which version of reviews a webhook speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReviewVersion {
+pub enum TokenReviewVersion {
     V1,
     V1Beta1,
 }
@@ -52,20 +52,20 @@ struct User {
     extra: Option<BTreeMap<String, Option<Vec<String>>>>,
 }
 
-impl ReviewVersion {
+impl TokenReviewVersion {
     /// The version of a name.
-    pub fn named(name: &str) -> Option<ReviewVersion> {
+    pub fn named(name: &str) -> Option<TokenReviewVersion> {
         match name {
-            "v1" => Some(ReviewVersion::V1),
-            "v1beta1" => Some(ReviewVersion::V1Beta1),
+            "v1" => Some(TokenReviewVersion::V1),
+            "v1beta1" => Some(TokenReviewVersion::V1Beta1),
             _ => None,
         }
     }
 
     fn api_version(self) -> &'static str {
         match self {
-            ReviewVersion::V1 => "authentication.k8s.io/v1",
-            ReviewVersion::V1Beta1 => "authentication.k8s.io/v1beta1",
+            TokenReviewVersion::V1 => "authentication.k8s.io/v1",
+            TokenReviewVersion::V1Beta1 => "authentication.k8s.io/v1beta1",
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn check(version: ReviewVersion, status: Value, want: &str) {
+    fn check(version: TokenReviewVersion, status: Value, want: &str) {
         let body =
             json!({ "kind": KIND, "apiVersion": "authentication.k8s.io/v1", "status": status }).to_string();
         let (wanted, own) = (["a".to_owned(), "b".to_owned()], ["b".to_owned()]);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_word_counts_for_those_audiences_that_were_asked_for() {
-        let v1 = |status: Value, want: &str| check(ReviewVersion::V1, status, want);
+        let v1 = |status: Value, want: &str| check(TokenReviewVersion::V1, status, want);
         let user = json!({ "username": "ann", "uid": "7", "groups": ["g"], "extra": { "k": ["v", "w"] } });
         let group = "g,system:authenticated";
         v1(json!({ "authenticated": true, "user": user }), &format!("ann 7 {group} k=v+w for b"));
@@ -188,20 +188,20 @@ mod tests {
     #[test]
     fn what_is_no_review_of_the_version_is_an_error() {
         check(
-            ReviewVersion::V1Beta1,
+            TokenReviewVersion::V1Beta1,
             json!({ "authenticated": true }),
             "unable to decode a TokenReview of authentication.k8s.io/v1beta1: got \"TokenReview\" of \
              \"authentication.k8s.io/v1\"",
         );
         let own = ["b".to_owned()];
         for body in ["", "<html>", "[]", "{}", r#"{"kind":"Status"}"#] {
-            assert!(ReviewVersion::V1.answer(body.as_bytes(), &own, &own).is_err(), "{body}");
+            assert!(TokenReviewVersion::V1.answer(body.as_bytes(), &own, &own).is_err(), "{body}");
         }
     }
 
     #[test]
     fn a_question_has_the_token_and_its_audiences() {
-        let question = ReviewVersion::V1Beta1.question("t", &["a".to_owned()]);
+        let question = TokenReviewVersion::V1Beta1.question("t", &["a".to_owned()]);
         let question: Value = serde_json::from_slice(&question).expect("JSON");
         assert_eq!(question["apiVersion"], "authentication.k8s.io/v1beta1");
         assert_eq!(question["spec"], json!({ "token": "t", "audiences": ["a"] }));

@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::fetch::beginning;
 use crate::limits::{ANSWER_MAX, REVIEW_ATTEMPTS_MAX, REVIEW_PAUSE};
-use crate::review::ReviewVersion;
+use crate::review::TokenReviewVersion;
 
 /// Where the webhook is, and how it is spoken to.
 #[derive(Debug)]
 pub struct TokenReviewer {
     pub remote: Remote,
-    pub version: ReviewVersion,
+    pub version: TokenReviewVersion,
 }
 
 /// See the module's doc.

@@ -8,7 +8,9 @@ use forebay_api::{Authentication, Authenticator as _, Presented};
 use forebay_documents::metrics::{AuthenticationMetrics, Text};
 use forebay_hook::Hook;
 use forebay_hook::tokens::{Signer, discovery};
-use forebay_issuers::{RemoteTokens, RemoteTokensConfig, ReviewVersion, TokenReviewer, check_authorities};
+use forebay_issuers::{
+    RemoteTokens, RemoteTokensConfig, TokenReviewVersion, TokenReviewer, check_authorities,
+};
 use forebay_oidc::{Algorithm, AuthenticationConfiguration, Issuer, validated};
 use forebay_rt::{Clock, Duration, Random};
 use forebay_webhook_client::Remote;
@@ -269,7 +271,7 @@ fn webhook(hook: &Hook) -> TokenReviewer {
     });
     let no_file = |_: &std::path::Path| Err("no file".to_owned());
     let remote = Remote::of_kubeconfig(&tree, &no_file, &Clock::system()).expect("usable");
-    TokenReviewer { remote, version: ReviewVersion::V1 }
+    TokenReviewer { remote, version: TokenReviewVersion::V1 }
 }
 
 /// What it says of every token.

@@ -43,7 +43,7 @@ pub struct AnonymousCondition {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct JwtIssuer {
-    pub issuer: Provider,
+    pub issuer: ProviderConfig,
     pub claim_validation_rules: Vec<ClaimRule>,
     pub claim_mappings: ClaimMappings,
     pub user_validation_rules: Vec<UserRule>,
@@ -51,7 +51,7 @@ pub struct JwtIssuer {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Provider {
+pub struct ProviderConfig {
     pub url: String,
     #[serde(rename = "discoveryURL")]
     pub discovery_url: Option<String>,

@@ -17,6 +17,6 @@ pub const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 /// What one expression may cost, as upstream has it for a call.
 pub const EXPRESSION_COST_MAX: u64 = forebay_cel::limits::PER_CALL_COST_MAX;
 
-/// Levels of claims, or of a user, whose members are there by names that can be selected as well: what is seen
-/// is four times as large at most.
+/// Levels of claims, or of a user, whose members are there by names that can be selected as well: what is
+/// seen is four times as large at most.
 pub const ESCAPED_DEPTH: u32 = 2;

@@ -11,8 +11,8 @@ use forebay_apimachinery::domain_prefixed_path_faults;
 use forebay_apimachinery::go_url::Url;
 
 use crate::config::{
-    AnonymousConfig, AuthenticationConfiguration, ClaimMappings, ClaimRule, JwtIssuer, Mapping, Provider,
-    UserRule,
+    AnonymousConfig, AuthenticationConfiguration, ClaimMappings, ClaimRule, JwtIssuer, Mapping,
+    ProviderConfig, UserRule,
 };
 use crate::expressions::{About, Expression, NamedClaims, Returns};
 use crate::faults::ConfigFaults;
@@ -74,7 +74,7 @@ fn check_anonymous(anonymous: &AnonymousConfig, faults: &mut ConfigFaults) {
 }
 
 fn check_provider(
-    provider: &Provider,
+    provider: &ProviderConfig,
     path: &str,
     disallowed: &[String],
     authorities: &dyn Fn(&str) -> Result<(), String>,
@@ -138,7 +138,7 @@ fn check_url(text: &str, path: &str, disallowed: &[String], faults: &mut ConfigF
     }
 }
 
-fn check_audiences(provider: &Provider, path: &str, faults: &mut ConfigFaults) {
+fn check_audiences(provider: &ProviderConfig, path: &str, faults: &mut ConfigFaults) {
     let (audiences, policy) = (&provider.audiences, provider.audience_match_policy.as_str());
     let at = format!("{path}.audiences");
     if audiences.is_empty() {

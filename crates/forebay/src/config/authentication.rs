@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use forebay_auth::{BootstrapTokenUse, Ways};
 use forebay_endpoints::config::{PodTokens, SecretTokens};
-use forebay_issuers::ReviewVersion;
+use forebay_issuers::TokenReviewVersion;
 use forebay_oidc::Algorithm;
-use forebay_oidc::config::{ClaimMappings, ClaimRule, JwtIssuer, Mapping, Provider};
+use forebay_oidc::config::{ClaimMappings, ClaimRule, JwtIssuer, Mapping, ProviderConfig};
 
 use super::reader::Reader;
 use super::{Anonymous, Authentication, ServiceAccounts};
@@ -31,7 +31,7 @@ pub struct OidcProvider {
 #[derive(Debug, Clone)]
 pub struct TokenWebhook {
     pub file: PathBuf,
-    pub version: ReviewVersion,
+    pub version: TokenReviewVersion,
     /// How long its word counts.
     pub ttl: Duration,
 }
@@ -112,7 +112,7 @@ fn oidc(read: &Reader, has_file: bool) -> Result<Option<OidcProvider>, Error> {
         read.list("oidc-required-claim").iter().map(|pair| required(read, pair)).collect();
     Ok(Some(OidcProvider {
         jwt: JwtIssuer {
-            issuer: Provider { url, audiences: vec![client], ..Provider::default() },
+            issuer: ProviderConfig { url, audiences: vec![client], ..ProviderConfig::default() },
             claim_validation_rules: required?,
             claim_mappings: ClaimMappings {
                 username: Mapping { claim, prefix: Some(prefix), expression: String::new() },
@@ -145,7 +145,7 @@ fn algorithms(read: &Reader) -> Result<Vec<Algorithm>, Error> {
 
 fn webhook(read: &Reader) -> Result<Option<TokenWebhook>, Error> {
     let version = read.parsed("authentication-token-webhook-version", |name| {
-        ReviewVersion::named(name).ok_or_else(|| {
+        TokenReviewVersion::named(name).ok_or_else(|| {
             format!(
                 "unsupported authentication webhook version {name:?}, supported versions are \"v1\", \"v1beta1\""
             )

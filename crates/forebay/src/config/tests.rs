@@ -214,8 +214,8 @@ fn every_served_flag_changes_what_is_decided() {
         let both = format!("{:?}", config(&format!("{hook} {more}")));
         assert_ne!(both, format!("{:?}", config(hook)), "{more}");
     }
-    // The pairs, what goes with etcd, with a provider and with a webhook are sampled above; the file is read by
-    // the layers.
+    // The pairs, what goes with etcd, with a provider and with a webhook are sampled above; the file is read
+    // by the layers.
     let apart = BTreeSet::from([
         "tls-cert-file",
         "tls-private-key-file",

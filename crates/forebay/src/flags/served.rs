@@ -224,7 +224,7 @@ pub(super) const SERVED: &[Flag] = &[
         One,
         "FILE",
         "",
-        "An AuthenticationConfiguration: OIDC providers, and who may ask without credentials; it is read again when it changes.",
+        "An AuthenticationConfiguration: OIDC providers, and anonymous by path; read again when it changes.",
     ),
     served(
         Authentication,
