@@ -87,7 +87,7 @@ impl Access {
         let may_ask = self.anonymous != Anonymous::Nothing;
         let caller = match asker {
             Asker::Known(caller) => &**caller,
-            Asker::Anonymous if may_ask && OpenPaths::has(about) => return Ok(Because::Unsaid),
+            Asker::Anonymous if may_ask && OpenPaths::has(verb, about) => return Ok(Because::Unsaid),
             Asker::Anonymous if may_ask && self.asks_for_anonymous => {
                 nobody = Caller::anonymous();
                 &nobody

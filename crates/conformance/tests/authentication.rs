@@ -181,11 +181,14 @@ impl Servers {
         let file = cluster.dir().join("authentication.json");
         std::fs::write(&file, configuration).expect("the configuration");
         let flag = flag(&file);
-        let ours = ControlPlane::start_told(vec![flag.clone(), "--enable-bootstrap-token-auth".to_owned()]);
-        let theirs = ControlPlane::start_rival_told(
-            &cluster,
-            &[flag.as_str(), "--enable-bootstrap-token-auth", "--authorization-mode=RBAC"],
-        );
+        let flags = [
+            flag.as_str(),
+            "--enable-bootstrap-token-auth",
+            "--authorization-mode=RBAC",
+            "--api-audiences=api",
+        ];
+        let ours = ControlPlane::start_told(flags.map(str::to_owned).to_vec());
+        let theirs = ControlPlane::start_rival_told(&cluster, &flags);
         Servers {
             ours: Peer::of(ours.expect("ours")).await.expect("a client"),
             theirs: Peer::of(theirs.expect("theirs")).await.expect("a client"),

@@ -6,11 +6,15 @@
 //! go-oidc v2.5.0 `verify.go`.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::limits::TOKEN_BYTES_MAX;
+
+/// As Go reads it: what is left over of the last letter is not looked at.
+const CODED: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// A token, taken apart and not judged.
 pub struct Token<'t> {
@@ -23,10 +27,8 @@ pub struct Token<'t> {
 
 #[derive(Deserialize)]
 struct Header {
-    #[serde(default)]
-    alg: String,
-    #[serde(default)]
-    kid: String,
+    alg: Option<String>,
+    kid: Option<String>,
     // Extensions that whoever does not know them must refuse; none are known.
     #[serde(default)]
     crit: Value,
@@ -35,8 +37,7 @@ struct Header {
 /// What is read before it is known who says it.
 #[derive(Deserialize)]
 struct Untrusted {
-    #[serde(default)]
-    iss: String,
+    iss: Option<String>,
 }
 
 impl<'t> Token<'t> {
@@ -48,11 +49,17 @@ impl<'t> Token<'t> {
         }
         let (signed, signature) = text.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+        let decode = |part: &str| CODED.decode(part).ok();
         let payload = decode(claims)?;
-        let Untrusted { iss: issuer } = serde_json::from_slice(&payload).ok()?;
+        let Untrusted { iss } = serde_json::from_slice(&payload).ok()?;
         let header = serde_json::from_slice(&decode(header)?).ok()?;
-        Some(Token { header, issuer, payload, signed, signature: decode(signature)? })
+        Some(Token {
+            header,
+            issuer: iss.unwrap_or_default(),
+            payload,
+            signed,
+            signature: decode(signature)?,
+        })
     }
 
     /// Whose it says it is; empty if it does not say.
@@ -66,12 +73,12 @@ impl<'t> Token<'t> {
 
     /// How it says it was signed.
     pub fn algorithm(&self) -> &str {
-        &self.header.alg
+        self.header.alg.as_deref().unwrap_or_default()
     }
 
     /// Which key it says it was signed with; empty if it does not say.
     pub fn key_id(&self) -> &str {
-        &self.header.kid
+        self.header.kid.as_deref().unwrap_or_default()
     }
 
     /// What it says, as a tree: for whoever knows who says it.
@@ -90,6 +97,7 @@ impl<'t> Token<'t> {
 
 #[cfg(test)]
 mod tests {
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use forebay_fuzz::{Corpus, gist, run};
 
     use super::*;
@@ -125,11 +133,15 @@ mod tests {
             (r#"{"iss":"https://i"}"#, "https://i"),
             (r#"{"iss":"accounts.google.com"}"#, "https://accounts.google.com"),
             (r#"{}"#, ""),
+            (r#"{"iss":null}"#, ""),
         ] {
             let text = text(r#"{"alg":"RS256","kid":"k"}"#, claims);
             let token = Token::parse(&text).expect("a token");
             assert_eq!((token.issuer(), token.algorithm(), token.key_id()), (issuer, "RS256", "k"));
         }
+        let whole = text(r#"{"kid":null}"#, "{}");
+        let token = Token::parse(&whole[..whole.len() - 2]).expect("a token");
+        assert_eq!((token.algorithm(), token.key_id()), ("", ""));
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! What is answered to everyone: whether the server is well, and which version it is.
 
 use forebay_api::{Authorizer, Because, Decision, Eventual, Rules};
-use forebay_apimachinery::{About, Attributes, Caller};
+use forebay_apimachinery::{About, Attributes, Caller, Verb};
+
+/// How the verbs begin of what is done as somebody else.
+const ACTING_ON: &str = "impersonate-on:";
 
 /// Allows these paths.
 pub struct OpenPaths;
 
 impl OpenPaths {
-    /// Whether it is one of them.
-    pub fn has(about: About<'_>) -> bool {
+    /// Whether it is one of them. Somebody who may be told as who they are may not by that as somebody else.
+    pub fn has(verb: &Verb, about: About<'_>) -> bool {
         let About::Path(path) = about else { return false };
+        if verb.as_str().starts_with(ACTING_ON) {
+            return false;
+        }
         let first = path.strip_prefix('/').unwrap_or(path);
         let (first, rest) = first.split_once('/').unwrap_or((first, ""));
         matches!(first, "healthz" | "livez" | "readyz") || (first == "version" && rest.is_empty())
@@ -18,7 +24,7 @@ impl OpenPaths {
 
 impl Authorizer for OpenPaths {
     fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
-        Eventual::Now(match OpenPaths::has(asked.about) {
+        Eventual::Now(match OpenPaths::has(asked.verb, asked.about) {
             true => Decision::Allow(Because::Unsaid),
             false => Decision::NoOpinion(Because::Unsaid),
         })

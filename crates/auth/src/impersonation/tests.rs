@@ -128,6 +128,19 @@ async fn acting_as_somebody_for_one_thing_takes_both_rights() {
 }
 
 #[tokio::test]
+async fn what_is_open_to_everyone_is_not_open_to_who_acts_as_somebody_else() {
+    let access = access(&[("bob", json!([may(&["impersonate:user-info"], GROUP, &["users"], &["bob"])]))]);
+    let asks = asker("ann", &["bob"], None);
+    for asker in [&asks, &Asker::Anonymous] {
+        let asking = Asking { access: &access, asker, verb: &Verb::Get, about: About::Path("/version") };
+        let refused = impersonation(Ways::All).become_wanted(&wanted("bob", &[], &[]), asking).await;
+        let Err(Refused::Forbidden(forbidden)) = refused else { panic!("{refused:?}") };
+        assert_eq!(forbidden.verb.as_str(), "impersonate-on:user-info:get");
+        assert_eq!(forbidden.about, ForbiddenAbout::Path("/version".into()));
+    }
+}
+
+#[tokio::test]
 async fn a_pods_account_may_be_the_node_that_the_pod_is_on() {
     let access = access(&[(
         "agents",
