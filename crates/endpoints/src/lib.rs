@@ -52,6 +52,7 @@ mod server;
 mod service;
 mod shared_lists;
 mod shared_pieces;
+mod shown;
 mod source;
 mod status;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use forebay_api::{Api, Caches};
 use forebay_audit::Audit;
 use forebay_auth::{Access, Authenticators};
+use forebay_documents::Documents;
 use forebay_documents::health::{Check, Checks, Endpoints};
 use forebay_documents::metrics::process;
 use forebay_documents::openapi::OpenApi;
@@ -26,7 +27,6 @@ use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
 use crate::config::{self, ApiServerConfig};
-use crate::documents::Documents;
 use crate::event_blocks::EventBlocks;
 use crate::flow_control::{FlowControl, Learned};
 use crate::handler::Handler;
