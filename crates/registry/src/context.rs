@@ -22,6 +22,7 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::in_force::InForce;
+use crate::own_writes::OwnWrites;
 use crate::quota_queue::Quotas;
 use crate::rights_source::RightsTaken;
 use crate::ruled::Ruled as _;
@@ -40,6 +41,7 @@ pub(crate) struct Context {
     pub(crate) admission: Admission,
     pub(crate) in_force: InForce,
     pub(crate) quotas: Quotas,
+    pub(crate) own_writes: OwnWrites,
     pub(crate) rights: RightsTaken,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
@@ -63,6 +65,7 @@ impl Context {
             admission: config.admission.clone(),
             in_force: InForce::default(),
             quotas: Quotas::default(),
+            own_writes: OwnWrites::default(),
             rights: RightsTaken::default(),
             planner: Planner::new(
                 clock.clone(),

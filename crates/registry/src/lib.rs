@@ -27,6 +27,7 @@ mod limits;
 mod lookup;
 mod neighbours;
 mod new_object;
+mod own_writes;
 mod owners;
 mod patch;
 mod policy_source;
