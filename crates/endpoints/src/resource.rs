@@ -14,6 +14,7 @@ use forebay_apimachinery::options::{
 use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::{RequestContext, Served, Target};
 use forebay_object::Object;
+use forebay_pieces::{MadeFor, Zipped};
 use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
 use forebay_transport::websocket;
 use http::StatusCode;
@@ -31,7 +32,6 @@ use crate::framing::Framing;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
 use crate::list_answer;
-use crate::list_content::MadeFor;
 use crate::negotiate::{self, Answered, Form};
 use crate::offload;
 use crate::proxied;
@@ -41,7 +41,6 @@ use crate::shown::{shown, shown_as};
 use crate::status::{self, Failure};
 use crate::warnings;
 use crate::watch_body::WatchStream;
-use crate::zipped::Zipped;
 
 /// Answers a request about `served`.
 ///

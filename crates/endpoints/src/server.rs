@@ -17,6 +17,7 @@ use forebay_documents::version;
 use forebay_documents::zpages::Zpages;
 use forebay_encryption::EncryptionMetrics;
 use forebay_flow::Configuration;
+use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_spans::Tracer;
 use forebay_transport::{Arrivals, Connections, Drain, HttpServer, StalledReaders, listen};
@@ -27,7 +28,6 @@ use tokio::sync::watch;
 
 use crate::aggregation::Aggregation;
 use crate::config::{self, ApiServerConfig};
-use crate::event_blocks::EventBlocks;
 use crate::flow_control::{FlowControl, Learned};
 use crate::handler::Handler;
 use crate::identity::{Identity, Known};
@@ -37,7 +37,6 @@ use crate::memory::{Level, Memory};
 use crate::metrics::Metrics;
 use crate::neighbourhood::{Neighbourhood, Neighbours};
 use crate::rooms::Rooms;
-use crate::shared_lists::SharedLists;
 use crate::tls::TlsError;
 use crate::tokens;
 
