@@ -145,6 +145,7 @@ const _: () = assert!(2 * CLIENT_CHAIN_BYTES_MAX as u64 <= CONNECTION_BYTES);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(forebay_yaml::limits::JSON_BYTES_MAX >= 2 * BODY_BYTES_MAX);
 const _: () = assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES);
+
 /// Of how many resources, each by how it is answered, it is learned what a list takes: about 200 B each.
 /// Those beyond are foreseen as ever.
 pub const LEARNED_MAX: usize = 4_096;

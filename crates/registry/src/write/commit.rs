@@ -38,7 +38,7 @@ pub(super) fn claim<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> 
     if !write.claims.pending() {
         return Eventual::Now(Ok(Flow::Next));
     }
-    Eventual::later(async {
+    Eventual::later(async move {
         let plans_again = write.claims.must_look();
         write.claims.take(&**context).await?;
         Ok(if plans_again || write.claims.pending() { Flow::Again } else { Flow::Next })
