@@ -23,11 +23,11 @@ use forebay_rt::Clock;
 use forebay_transport::BodySource;
 use tokio::sync::OnceCell;
 
+use crate::form::Form;
 use crate::limits::{
     LONE_BYTES_MAX, SHARED_ANSWER_WAIT, SHARED_ANSWERS_MAX, SHARED_LISTS_BYTES_MAX, SHARED_LISTS_SHARE,
 };
 use crate::list_content::{ListAnswer, ListContent, MadeFor, SourceAnswer};
-use crate::form::Form;
 use crate::shared_pieces::{KeptBytes, PieceBytes, Place};
 use crate::source::{ListSource, OfList as _};
 

@@ -8,7 +8,7 @@
 
 use forebay_reads::{AtRest, FrameSink};
 
-use crate::event_blocks::{Got, BlockReader};
+use crate::event_blocks::{BlockReader, Got};
 use crate::member::Member;
 
 /// What frames are put into, until it is made a part of the member.

@@ -311,10 +311,7 @@ impl Open {
         let mut own = self.held.keys().copied().filter(|item| matches!(item, Allocation::Port(_)));
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
             let range = self.server.given_out.node_ports;
-            range
-                .candidates(&self.server.random)
-                .map(Allocation::Port)
-                .find(|item| self.is_free(seen, *item))
+            range.candidates(&self.server.random).map(Allocation::Port).find(|item| self.is_free(seen, *item))
         })
     }
 

@@ -59,7 +59,9 @@ pub async fn answer(
             let index = openapi.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
             match extended(&index, extensions) {
                 None => Ok(whole(&index, JSON, headers, readers)),
-                Some(json) => Ok(answer::sized(status::OK, JSON, json.into(), negotiate::takes_gzip(headers))),
+                Some(json) => {
+                    Ok(answer::sized(status::OK, JSON, json.into(), negotiate::takes_gzip(headers)))
+                }
             }
         }
         path => {

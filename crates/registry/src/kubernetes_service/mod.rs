@@ -72,8 +72,7 @@ async fn keep_kubernetes(context: Arc<Context>) {
         } else {
             settle_kubernetes(&context, Part::AllButClaims).await;
         }
-        let again =
-            if context.claims.is_repaired() { SERVICE_LOOK_PERIOD } else { REPAIR_RETRY_PAUSE };
+        let again = if context.claims.is_repaired() { SERVICE_LOOK_PERIOD } else { REPAIR_RETRY_PAUSE };
         tokio::select! {
             () = context.clock.sleep(again) => {}
             () = context.kubernetes.look.notified() => {}

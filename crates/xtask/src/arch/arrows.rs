@@ -85,10 +85,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "webhooks",
         ],
     ),
-    (
-        "pieces",
-        &["apimachinery", "catalog", "deflate", "object", "reads", "rt", "transport", "yaml"],
-    ),
+    ("pieces", &["apimachinery", "catalog", "deflate", "object", "reads", "rt", "transport", "yaml"]),
     ("flow", &["apimachinery"]),
     ("audit", &["apimachinery", "room", "rt"]),
     ("auth", &["api", "apimachinery", "authorization", "certificate-names", "node-rights", "rbac", "rt"]),
