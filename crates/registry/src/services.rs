@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::new_object;
 use crate::owners;
 
-pub(crate) use forebay_service_claims::{Claims, is_unanswered, take_part};
+pub(crate) use forebay_service_claims::{WriteClaims, is_unanswered, take_part};
 
 impl MakesAddresses for Context {
     fn address(&self, mut address: Value) -> Result<Bytes, Status> {

@@ -4,7 +4,7 @@
 //! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner
 //! of the state: the write. Never: validates; writes the object.
 //!
-//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in
+//! A write goes round: plan, validate, [`WriteClaims::take`], and again if something went to somebody else in
 //! between (registry's `write/rounds.rs`). What it holds it plans with first, so no round undoes another.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ pub fn is_unanswered(failure: &Status) -> bool {
 /// What a write takes. Nothing, for most kinds.
 ///
 /// It must be settled: what is claimed and not settled waits for the next start.
-pub struct Claims(Option<Box<Open>>);
+pub struct WriteClaims(Option<Box<Open>>);
 
 struct Open {
     server: Arc<ServerClaims>,
@@ -74,20 +74,20 @@ struct Taken {
     snapshot: Arc<Snapshot>,
 }
 
-impl Claims {
+impl WriteClaims {
     /// Those of a write that takes nothing.
-    pub fn none() -> Claims {
-        Claims(None)
+    pub fn none() -> WriteClaims {
+        WriteClaims(None)
     }
 
     /// What a write of `target` takes.
-    pub fn of_write(server: &Arc<ServerClaims>, target: &Target, mode: Mode) -> Claims {
+    pub fn of_write(server: &Arc<ServerClaims>, target: &Target, mode: Mode) -> WriteClaims {
         if !take_part(&target.served) || target.subresource.is_some() {
-            return Claims::none();
+            return WriteClaims::none();
         }
         let ranges = &server.given_out.cluster_ip_ranges;
         let owner = Owner { namespace: target.namespace().to_string(), name: target.name().to_string() };
-        Claims(Some(Box::new(Open {
+        WriteClaims(Some(Box::new(Open {
             server: server.clone(),
             mode,
             owner,
@@ -119,8 +119,8 @@ impl Claims {
         open.plan(proposed, None)
     }
 
-    /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is
-    /// not to be stored while anything is [`pending`](Claims::pending).
+    /// Fills in what a changed object takes; false when one must [`take`](WriteClaims::take) a look first. It is
+    /// not to be stored while anything is [`pending`](WriteClaims::pending).
     ///
     /// # Errors
     /// What it cannot have.
@@ -141,7 +141,7 @@ impl Claims {
     }
 
     /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan, and
-    /// still [`pending`](Claims::pending).
+    /// still [`pending`](WriteClaims::pending).
     ///
     /// # Errors
     /// The store's failures.

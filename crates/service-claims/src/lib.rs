@@ -30,7 +30,7 @@ pub mod unreadable;
 pub use after::{after_address, after_service};
 pub use cidrs::address_ranges;
 pub use claim::{MakesAddresses, typed};
-pub use claims::{Claims, is_unanswered, take_part};
+pub use claims::{WriteClaims, is_unanswered, take_part};
 pub use config::GivenOut;
 pub use range::{AddressRange, PortRange};
 pub use repair::{Repaired, repair};

@@ -24,7 +24,7 @@ use crate::consumed::Consumed;
 use crate::context::Context;
 use crate::incoming::name_of;
 use crate::limits::GENERATED_NAMES_MAX;
-use crate::services::{Claims, is_unanswered, take_part};
+use crate::services::{WriteClaims, is_unanswered, take_part};
 
 /// Passes a write by which nothing is stored through all that could refuse it.
 ///
@@ -62,7 +62,7 @@ pub(crate) async fn create(write: &mut Write<'_>, context: &Arc<Context>) -> Res
     let kept = is_kept.then(|| Consumed::new(std::mem::take(&mut write.proposed), text.as_bytes()));
     for attempt in 1..=attempts {
         let _attempt = lease.scope();
-        write.claims = Claims::of_write(&context.claims, write.target, write.mode);
+        write.claims = WriteClaims::of_write(&context.claims, write.target, write.mode);
         let created = create_once(write, context, kept.as_ref()).await;
         end_claims(write, &created).await;
         match created? {
@@ -150,7 +150,7 @@ fn first_of_next_round(write: &Write<'_>) -> Is {
 /// # Errors
 /// What a stage says of the live object, or the store's own failures.
 pub(crate) async fn change(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    write.claims = Claims::of_write(&context.claims, write.target, write.mode);
+    write.claims = WriteClaims::of_write(&context.claims, write.target, write.mode);
     let changed = change_rounds(write, context).await;
     end_claims(write, &changed).await;
     changed?;
@@ -262,7 +262,7 @@ async fn judge_again(write: &mut Write<'_>, refusal: Status) -> Result<(), Statu
 /// Gives back what the stored object has not, or all of it when none was stored. Of a write that the store
 /// does not answer nobody knows: what it claimed is left to `repair`.
 async fn end_claims<T>(write: &mut Write<'_>, ended: &Result<T, Status>) {
-    let claims = std::mem::replace(&mut write.claims, Claims::none());
+    let claims = std::mem::replace(&mut write.claims, WriteClaims::none());
     match (ended, &write.done) {
         (Err(status), _) if is_unanswered(status) => claims.leave(),
         (Ok(_), Some(Done::Put { object })) => claims.settle(&write.target.served, Some(object)).await,
