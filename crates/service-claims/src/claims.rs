@@ -119,8 +119,8 @@ impl WriteClaims {
         open.plan(proposed, None)
     }
 
-    /// Fills in what a changed object takes; false when one must [`take`](WriteClaims::take) a look first. It is
-    /// not to be stored while anything is [`pending`](WriteClaims::pending).
+    /// Fills in what a changed object takes; false when one must [`take`](WriteClaims::take) a look first. It
+    /// is not to be stored while anything is [`pending`](WriteClaims::pending).
     ///
     /// # Errors
     /// What it cannot have.
