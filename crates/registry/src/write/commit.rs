@@ -34,13 +34,13 @@ pub(super) fn plan<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
 }
 
 /// What is planned is claimed. What went to somebody else is planned, and so validated, again.
-pub(super) fn claim<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
+pub(super) fn claim<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     if !write.claims.pending() {
         return Eventual::Now(Ok(Flow::Next));
     }
-    Eventual::later(async {
+    Eventual::later(async move {
         let plans_again = write.claims.must_look();
-        write.claims.take().await?;
+        write.claims.take(&**context).await?;
         Ok(if plans_again || write.claims.pending() { Flow::Again } else { Flow::Next })
     })
 }
