@@ -155,7 +155,10 @@ fn zpage(handler: &Handler, head: &Head, page: Zpage) -> Result<HttpResponse, Fa
     let paths = others(handler);
     let paths = paths.iter().map(String::as_str).chain(["/version"]);
     let Some(form) = page.wanted(negotiate::accept(&head.headers)) else {
-        return Err(negotiate::takes_none_of(&zpages::TYPES));
+        // Told in JSON, whatever its client takes.
+        let mut headers = head.headers.clone();
+        headers.remove(header::ACCEPT);
+        return Ok(answer::failure(&negotiate::takes_none_of(&zpages::TYPES), &headers, &head.query));
     };
     let PageForm::Structured(media, version) = form else {
         let delimiter = zpages::DELIMITERS[handler.random.below(zpages::DELIMITERS.len() as u64) as usize];
