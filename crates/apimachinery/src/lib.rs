@@ -8,6 +8,7 @@ pub mod attributes;
 pub mod bad_value;
 pub mod caller;
 pub mod continue_token;
+pub mod domain_path;
 pub mod fault_path;
 pub mod field_path;
 pub mod go_address;
@@ -34,6 +35,7 @@ pub mod version_order;
 
 pub use attributes::{About, Attributes, ResourceAttributes};
 pub use caller::Caller;
+pub use domain_path::domain_prefixed_path_faults;
 pub use field_path::{FieldPath, PathError, PathStep};
 pub use key::Key;
 pub use lease::{Exhausted, Lease};

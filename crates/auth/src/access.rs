@@ -60,6 +60,16 @@ impl Access {
         }
     }
 
+    /// Whether whoever shows no credentials may ask for anything at `path`.
+    pub fn lets_anonymous_ask(&self, path: &str) -> bool {
+        match &self.anonymous {
+            Anonymous::HealthAndVersion => true,
+            Anonymous::Nothing => false,
+            // Few: a configuration has a handful.
+            Anonymous::AtPaths(paths) => paths.iter().any(|own| own == path),
+        }
+    }
+
     /// Whether `asker` may.
     ///
     /// # Errors
@@ -74,16 +84,15 @@ impl Access {
     /// [`Refused`].
     pub async fn decide(&self, asker: &Asker, verb: &Verb, about: About<'_>) -> Result<Because, Refused> {
         let nobody;
-        let caller = match (asker, self.anonymous) {
-            (Asker::Known(caller), _) => &**caller,
-            (Asker::Anonymous, Anonymous::HealthAndVersion) if OpenPaths::has(about) => {
-                return Ok(Because::Unsaid);
-            }
-            (Asker::Anonymous, Anonymous::HealthAndVersion) if self.asks_for_anonymous => {
+        let may_ask = self.anonymous != Anonymous::Nothing;
+        let caller = match asker {
+            Asker::Known(caller) => &**caller,
+            Asker::Anonymous if may_ask && OpenPaths::has(about) => return Ok(Because::Unsaid),
+            Asker::Anonymous if may_ask && self.asks_for_anonymous => {
                 nobody = Caller::anonymous();
                 &nobody
             }
-            (Asker::Anonymous, _) => return Err(Refused::Unauthenticated),
+            Asker::Anonymous => return Err(Refused::Unauthenticated),
         };
         let asked = Attributes { caller, verb, about };
         match self.authorize(&asked).wait().await {
@@ -117,7 +126,14 @@ impl Authorizer for Access {
 
 impl Forbidden {
     fn new(asked: &Attributes<'_>, decision: &Decision) -> Forbidden {
-        let about = match asked.about {
+        let (user, verb) = (asked.caller.name.clone(), asked.verb.clone());
+        Forbidden { user, verb, about: asked.about.into(), why: decision.because().to_string() }
+    }
+}
+
+impl From<About<'_>> for ForbiddenAbout {
+    fn from(about: About<'_>) -> ForbiddenAbout {
+        match about {
             About::Path(path) => ForbiddenAbout::Path(path.to_string()),
             About::Resource(of) => ForbiddenAbout::Resource {
                 group: of.group.to_string(),
@@ -126,9 +142,7 @@ impl Forbidden {
                 subresource: of.subresource.to_string(),
                 name: of.name.to_string(),
             },
-        };
-        let (user, verb) = (asked.caller.name.clone(), asked.verb.clone());
-        Forbidden { user, verb, about, why: decision.because().to_string() }
+        }
     }
 }
 
@@ -165,6 +179,25 @@ mod tests {
 
     fn modes() -> (Authorization, Authorization, Authorization) {
         (Authorization::always_allow(), Authorization::always_deny(), Authorization::rbac(Arc::default()))
+    }
+
+    #[tokio::test]
+    async fn at_some_paths_alone_nobody_is_asked_for_like_any_other_user() {
+        let paths: Arc<[String]> = ["/livez".to_string(), "/api".to_string()].into();
+        let (allow, _, rbac) = modes();
+        for (mode, path, lets, refused) in [
+            (&rbac, "/livez", true, None),
+            (&rbac, "/api", true, Some("\"system:anonymous\" may not get: ")),
+            (&rbac, "/readyz", false, None),
+            (&allow, "/api", true, Some("nobody is known to ask")),
+        ] {
+            let access = Access::new(mode, Anonymous::AtPaths(paths.clone()));
+            assert_eq!(access.lets_anonymous_ask(path), lets, "{path}");
+            let told = access.check(&Asker::Anonymous, &Verb::Get, About::Path(path)).await.err();
+            assert_eq!(told.map(|told| told.to_string()).as_deref(), refused, "{mode:?} {path}");
+        }
+        let nothing = Access::new(&rbac, Anonymous::Nothing);
+        assert!(!nothing.lets_anonymous_ask("/livez"));
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use forebay_api::{Authenticated, Authentication, Certificate};
@@ -36,8 +36,6 @@ struct Shown {
     credentials: Arc<Credentials>,
     clock: Clock,
     judged: Mutex<Judged>,
-    // That it is a proxy's, whose word for whom a request is from is taken.
-    proxy: Option<Word>,
 }
 
 /// The last verdict on a client's certificate.
@@ -45,6 +43,10 @@ struct Judged {
     // By the authorities of which generation.
     by: u64,
     verdict: Verdict,
+    // By the authorities of proxies of which generation, and that it is a proxy's, whose word for whom a
+    // request is from is taken.
+    proxies_by: u64,
+    proxy: Option<Word>,
 }
 
 #[derive(Clone)]
@@ -62,8 +64,7 @@ pub struct Credentials {
     // That there have been. The first is 1.
     generations: AtomicU64,
     tokens: ArcSwap<Tokens>,
-    // Set once, before there are connections.
-    proxies: OnceLock<FrontProxies>,
+    proxies: ArcSwapOption<Proxies>,
 }
 
 /// The proxies in front of this server that are believed whom a request is from.
@@ -71,6 +72,11 @@ pub struct FrontProxies {
     pub authority: ClientAuthority,
     /// What their certificates are called; any, if there is none.
     pub names: Vec<String>,
+}
+
+struct Proxies {
+    generation: u64,
+    proxies: FrontProxies,
 }
 
 struct Authorities {
@@ -88,11 +94,8 @@ impl Peer {
         if chain.is_empty() {
             return Peer::default();
         }
-        // No generation has this number.
-        let judged = Mutex::new(Judged { by: 0, verdict: Verdict::Bad });
-        let proxy = credentials.proxies.get().and_then(|proxies| proxies.word_for(chain, clock.unix_ms()));
         let (credentials, clock) = (credentials.clone(), clock.clone());
-        let peer = Peer(Some(Shown { credentials, clock, judged, proxy }));
+        let peer = Peer(Some(Shown { credentials, clock, judged: Mutex::new(Judged::not_yet()) }));
         peer.look_again(Some(chain));
         peer
     }
@@ -101,21 +104,43 @@ impl Peer {
     ///
     /// - `chain`: what was shown.
     pub fn look_again(&self, chain: Option<&[CertificateDer<'_>]>) {
-        let Some(Shown { credentials, clock, judged, .. }) = &self.0 else { return };
+        let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
+        self.look_for_proxy(chain);
         let authorities = credentials.authorities.load();
         let Some(Authorities { generation, authority }) = authorities.as_deref() else { return };
         // Only who reads the connection comes here: nobody else has judged in between.
         let lock = || judged.lock().unwrap_or_else(PoisonError::into_inner);
         if lock().by != *generation {
             let verdict = judge(authority, chain.unwrap_or_default(), clock.unix_ms());
-            *lock() = Judged { by: *generation, verdict };
+            let mut judged = lock();
+            (judged.by, judged.verdict) = (*generation, verdict);
+        }
+    }
+
+    /// The same of whether it is a proxy's.
+    fn look_for_proxy(&self, chain: Option<&[CertificateDer<'_>]>) {
+        let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
+        let proxies = credentials.proxies.load();
+        let Some(Proxies { generation, proxies }) = proxies.as_deref() else { return };
+        let lock = || judged.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock().proxies_by != *generation {
+            let proxy = proxies.word_for(chain.unwrap_or_default(), clock.unix_ms());
+            let mut judged = lock();
+            (judged.proxies_by, judged.proxy) = (*generation, proxy);
         }
     }
 
     /// Whether it is a proxy that is believed whom its requests are from.
     pub fn is_front_proxy(&self) -> bool {
-        let Some(Shown { clock, proxy: Some(word), .. }) = &self.0 else { return false };
-        word.holds_at(clock.unix_ms())
+        let Some(Shown { credentials, clock, judged }) = &self.0 else { return false };
+        let proxies = credentials.proxies.load();
+        let Some(Proxies { generation, proxies }) = proxies.as_deref() else { return false };
+        let judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where others judged, and the certificate was not looked at since: they have to agree.
+        judged.proxy.as_ref().is_some_and(|word| {
+            let stands = judged.proxies_by == *generation || proxies.authority.stands_by(word);
+            stands && word.holds_at(clock.unix_ms())
+        })
     }
 
     /// Whom its certificate names, or nobody; `None` when it showed none.
@@ -123,7 +148,7 @@ impl Peer {
     /// # Errors
     /// The certificate is no good.
     fn named(&self) -> Option<Result<Option<Arc<Caller>>, Unauthorized>> {
-        let Shown { credentials, clock, judged, .. } = self.0.as_ref()?;
+        let Shown { credentials, clock, judged } = self.0.as_ref()?;
         let authorities = credentials.authorities.load();
         let authorities = authorities.as_deref()?;
         let judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,10 +180,11 @@ impl Credentials {
         self.authorities.store(Some(Arc::new(Authorities { generation, authority })));
     }
 
-    /// These proxies are believed whom a request is from. Once.
+    /// From now on these proxies are believed whom a request is from: on connections that are there with
+    /// what is read of them next.
     pub fn believe_proxies(&self, proxies: FrontProxies) {
-        // Only who makes a server comes here.
-        let _ = self.proxies.set(proxies);
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
+        self.proxies.store(Some(Arc::new(Proxies { generation, proxies })));
     }
 
     /// The user of a token.
@@ -178,6 +204,13 @@ impl Credentials {
             (Sha256::digest(user.token.as_bytes()).into(), Arc::new(caller.authenticated()))
         };
         self.tokens.store(Arc::new(users.iter().map(known).collect()));
+    }
+}
+
+impl Judged {
+    fn not_yet() -> Judged {
+        // No generation has this number.
+        Judged { by: 0, verdict: Verdict::Bad, proxies_by: 0, proxy: None }
     }
 }
 
@@ -308,9 +341,8 @@ mod tests {
     }
 
     fn peer(credentials: &Arc<Credentials>, clock: &Clock, chain: &[CertificateDer<'_>]) -> Peer {
-        let judged = Mutex::new(Judged { by: 0, verdict: Verdict::Bad });
-        let peer =
-            Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged, proxy: None }));
+        let judged = Mutex::new(Judged::not_yet());
+        let peer = Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged }));
         peer.look_again(Some(chain));
         peer
     }
@@ -358,6 +390,34 @@ mod tests {
         peer.look_again(Some(&chain));
         assert_eq!(who(&peer), ALICE);
         assert_eq!(who(&Peer::default()), "nobody");
+    }
+
+    #[test]
+    fn a_proxy_is_believed_as_long_as_its_authority_is() {
+        let (one, other) = (Authority::new("one"), Authority::new("other"));
+        let chain = [one.signs(alice(), (2020, 2040))];
+        let proxies = |of: &Authority, names: &[&str]| FrontProxies {
+            authority: believing(&[of]),
+            names: names.iter().map(|name| (*name).to_string()).collect(),
+        };
+        let credentials = Arc::new(Credentials::new(Some(believing(&[&other])), &[]));
+        let (clock, hand) = clock();
+        let peer = peer(&credentials, &clock, &chain);
+        assert!(!peer.is_front_proxy());
+        credentials.believe_proxies(proxies(&one, &["alice"]));
+        assert!(!peer.is_front_proxy(), "it was not looked at since");
+        peer.look_again(Some(&chain));
+        assert!(peer.is_front_proxy());
+        credentials.believe_proxies(proxies(&other, &["alice"]));
+        assert!(!peer.is_front_proxy(), "before anything more is read of it");
+        credentials.believe_proxies(proxies(&one, &["bob"]));
+        peer.look_again(Some(&chain));
+        assert!(!peer.is_front_proxy(), "it is called otherwise");
+        credentials.believe_proxies(proxies(&one, &[]));
+        peer.look_again(Some(&chain));
+        assert!(peer.is_front_proxy());
+        hand.advance_ms(20 * YEAR_MS);
+        assert!(!peer.is_front_proxy(), "its time is over");
     }
 
     #[test]

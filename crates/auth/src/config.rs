@@ -61,11 +61,13 @@ pub enum SecretTokens {
 }
 
 /// What is answered without credentials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Anonymous {
     /// `/healthz`, `/livez`, `/readyz` and what is below them, `/version`; elsewhere what the user whom
     /// nobody knows may do, or, where whoever is known may do everything, 401.
     HealthAndVersion,
+    /// The same at these paths alone, as they are after decoding; elsewhere 401.
+    AtPaths(Arc<[String]>),
     /// 401 everywhere.
     Nothing,
 }

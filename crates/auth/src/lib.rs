@@ -18,9 +18,9 @@ pub mod tokens;
 
 pub use access::{Access, Forbidden, ForbiddenAbout, Refused};
 pub use asker::Asker;
-pub use authenticators::{Authenticators, Unauthorized};
+pub use authenticators::{Authenticators, BootstrapTokenUse, FurtherAuthentication, Unauthorized};
 pub use authorizers::{
     AuthorizationWebhook, Authorizers, CarriedReview, CarriesReviews, NotCarried, ReloadedAuthorizers,
 };
 pub use certificates::{Credentials, FrontProxies, Peer};
-pub use impersonation::Wanted;
+pub use impersonation::{Asking, Impersonated, Impersonation, Wanted, Ways};

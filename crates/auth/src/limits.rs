@@ -20,3 +20,11 @@ pub const WEBHOOK_CALLS_MAX: u32 = 5;
 
 /// How long after the first of them the next one comes; half as long again after each; upstream's.
 pub const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
+
+/// Users of whom it is known in which way they acted as somebody else last, in each of two generations: 2 x
+/// 5,000 x about 20 B = 200 kB. Of others all ways are tried from the narrowest on.
+pub const IMPERSONATORS_KNOWN_MAX: usize = 5_000;
+
+/// Groups, or values of attributes, from which on it is asked first whether somebody may have any of them, as
+/// upstream does.
+pub const IMPERSONATION_CHECKS_MANY: usize = 4;

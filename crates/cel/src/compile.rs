@@ -3,6 +3,7 @@
 //! In: an expression and its environment. Out: its type, its estimated cost, its program, or everything that
 //! is wrong with it. Never: a value.
 
+use crate::ast::{Expr, Literal};
 use crate::checker::{self, Checked, Reference};
 use crate::cost::{Bounds, estimate};
 use crate::env::Env;
@@ -60,6 +61,23 @@ impl Compiled {
     pub fn refers_to(&self, name: &str) -> bool {
         // Once: for an expression.
         self.checked.references.iter().any(|it| matches!(it, Reference::Name(found) if &**found == name))
+    }
+
+    /// Whether it selects `field` of `variable`, be it optionally; what is asked for by an index does not
+    /// count, as upstream has it.
+    pub fn selects(&self, variable: &str, field: &str) -> bool {
+        let ast = &self.checked.ast;
+        let is_variable = |id| matches!(ast.expr(id), Expr::Ident(name) if &**name == variable);
+        let is_field = |id| matches!(ast.expr(id), Expr::Literal(Literal::String(text)) if &**text == field);
+        // Once: for an expression.
+        ast.nodes().any(|(_, expr)| match expr {
+            Expr::Select { operand, field: selected, .. } => &**selected == field && is_variable(*operand),
+            Expr::Call { function, args, .. } if &**function == "_?._" => match args.as_slice() {
+                [operand, selected] => is_variable(*operand) && is_field(*selected),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// Parts that it has, macros expanded: what keeping it takes, about 512 B each.

@@ -8,7 +8,7 @@ use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::server::Implementation;
 use http::Method;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 
@@ -16,6 +16,8 @@ use serde_json::Value;
 pub struct Peer {
     pub server: ControlPlane,
     client: Client,
+    // Shows no certificate.
+    stranger: Client,
 }
 
 pub struct Pair {
@@ -34,6 +36,8 @@ pub struct Request {
     pub agent: Option<String>,
     /// As whom it is asked; the administrator, if nobody is said.
     pub user: Option<ActsAs>,
+    /// Further headers.
+    pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
@@ -95,7 +99,8 @@ impl Pair {
 impl Request {
     /// Without a body or a User-Agent; JSON comes back.
     pub fn new(method: Method, path: String) -> Request {
-        Request { method, path, content_type: "application/json", agent: None, user: None, body: Vec::new() }
+        let (user, headers, body) = (None, Vec::new(), Vec::new());
+        Request { method, path, content_type: "application/json", agent: None, user, headers, body }
     }
 }
 
@@ -104,12 +109,19 @@ impl Peer {
         Peer::of(ControlPlane::start_as(implementation)?).await
     }
 
-    async fn of(server: ControlPlane) -> Result<Peer, String> {
+    /// A client of a server that runs.
+    ///
+    /// # Errors
+    /// Its kubeconfig cannot be used.
+    pub async fn of(server: ControlPlane) -> Result<Peer, String> {
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
+        let mut nobody = config.clone();
+        nobody.auth_info = AuthInfo::default();
         let client = Client::try_from(config).map_err(|e| e.to_string())?;
-        Ok(Peer { server, client })
+        let stranger = Client::try_from(nobody).map_err(|e| e.to_string())?;
+        Ok(Peer { server, client, stranger })
     }
 
     /// Sends one request.
@@ -145,6 +157,18 @@ impl Peer {
     /// # Errors
     /// What kept it from being answered.
     pub async fn ask(&self, request: &Request, accept: &str) -> Result<RawAnswer, String> {
+        Peer::ask_by(&self.client, request, accept).await
+    }
+
+    /// The same by somebody who shows nothing but what the request's headers say.
+    ///
+    /// # Errors
+    /// What kept it from being answered.
+    pub async fn ask_as_stranger(&self, request: &Request, accept: &str) -> Result<RawAnswer, String> {
+        Peer::ask_by(&self.stranger, request, accept).await
+    }
+
+    async fn ask_by(client: &Client, request: &Request, accept: &str) -> Result<RawAnswer, String> {
         let Request { path, .. } = request;
         let mut head = http::Request::builder()
             .method(request.method.clone())
@@ -158,8 +182,11 @@ impl Peer {
             head = head.header("Impersonate-User", name);
             head = groups.iter().fold(head, |head, group| head.header("Impersonate-Group", group));
         }
+        for (name, value) in &request.headers {
+            head = head.header(*name, value);
+        }
         let request = head.body(Body::from(request.body.clone())).map_err(|e| format!("{path}: {e}"))?;
-        let response = self.client.send(request).await.map_err(|e| format!("{path}: {e}"))?;
+        let response = client.send(request).await.map_err(|e| format!("{path}: {e}"))?;
         let warnings = response.headers().get_all("Warning").iter();
         let warnings = warnings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
         let code = response.status().as_u16();

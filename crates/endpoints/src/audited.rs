@@ -166,8 +166,10 @@ impl Head {
     }
 
     /// Notes whom the request is made as.
-    pub fn acts_as_another(&self) {
-        self.audited.iter().for_each(|audited| audited.trail.impersonates(self.asker.caller(), ""));
+    ///
+    /// - `constraint`: for what alone somebody may; empty, if for everything.
+    pub fn acts_as_another(&self, constraint: &str) {
+        self.audited.iter().for_each(|audited| audited.trail.impersonates(self.asker.caller(), constraint));
     }
 
     /// Notes what was decided of whether it may be done.

@@ -13,9 +13,10 @@ use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_audit::Audit;
 use forebay_auth::tokens::ServiceAccountTokens;
-use forebay_auth::{Access, Asker, Authenticators, Peer};
+use forebay_auth::{Access, Asker, Authenticators, Impersonation, Peer};
 use forebay_catalog::{RequestContext, Served, Target, Turn};
 use forebay_documents::Documents;
+use forebay_documents::metrics::AuthenticationMetrics;
 use forebay_flow::Configuration;
 use forebay_object::Object;
 use forebay_pieces::{EventBlocks, SharedLists};
@@ -55,6 +56,8 @@ pub struct Handler {
     pub random: Random,
     pub accounts: Arc<ServiceAccountTokens>,
     pub authenticator: Authenticators,
+    pub impersonation: Impersonation,
+    pub authentication_metrics: Arc<AuthenticationMetrics>,
     pub access: Arc<Access>,
     pub inflight: Inflight,
     pub flow_control: Option<FlowControl>,

@@ -1,8 +1,8 @@
 //! Who this server is and whom it knows, and how that is replaced while it serves: its certificate, the
 //! authorities of its clients' certificates, the tokens that it was given, the keys of service accounts'
-//! tokens.
+//! tokens, the proxies in front of it; and what is shown to the servers behind it.
 //!
-//! In: PEM and tokens, each of the four by itself. Out: what handshakes and requests go by from then on. Each
+//! In: PEM and tokens, each of them by itself. Out: what handshakes and requests go by from then on. Each
 //! is taken whole or not at all, and no connection ends for it. Never: opens a file; whoever reads them has
 //! the handle (ADR 46).
 //!
@@ -11,9 +11,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use forebay_auth::Credentials;
 use forebay_auth::authority::ClientAuthority;
 use forebay_auth::tokens::ServiceAccountTokens;
+use forebay_auth::{Credentials, FrontProxies};
 
 use crate::config::{ApiServerConfig, TokenKeys, TokenUser};
 use crate::tls::{self, Serving, TlsError};
@@ -43,6 +43,10 @@ pub enum IdentityPart {
     Tokens,
     /// Keys of service accounts' tokens.
     AccountKeys,
+    /// Whose certificates of proxies are believed.
+    FrontProxies,
+    /// The certificate that is shown to aggregated servers, and its key.
+    ProxyClient,
 }
 
 /// How often each part was replaced, and whether what it is to be now cannot be used.
@@ -104,6 +108,29 @@ impl Identity {
         Ok(())
     }
 
+    /// Believes proxies whom these authorities vouch for, and no others, whom a request is from: for who
+    /// connects from now on, and for what is read of those who have.
+    ///
+    /// - `authorities`: PEM.
+    /// - `names`: what their certificates are called; any, if there is none.
+    ///
+    /// # Errors
+    /// [`TlsError`]: something in it is no certificate, and who was believed still is.
+    pub fn believe_proxies(&self, authorities: &str, names: &[String]) -> Result<(), TlsError> {
+        let authority =
+            ClientAuthority::from_pem(authorities, self.serving.algorithms()).map_err(tls::no_authority)?;
+        self.serving.ask_for_proxies(authority.hints())?;
+        let proxies = FrontProxies { authority, names: names.to_vec() };
+        self.known.credentials.believe_proxies(proxies);
+        self.known.counts.replaced(IdentityPart::FrontProxies);
+        Ok(())
+    }
+
+    /// Whoever shows a certificate to other servers shows another one: it was replaced where it is.
+    pub fn shown_to_others(&self) {
+        self.known.counts.replaced(IdentityPart::ProxyClient);
+    }
+
     /// Knows these tokens and no others, from the next request on.
     pub fn know(&self, tokens: &[TokenUser]) {
         self.known.credentials.know(tokens);
@@ -135,11 +162,13 @@ impl Known {
 }
 
 impl IdentityPart {
-    pub const ALL: [IdentityPart; 4] = [
+    pub const ALL: [IdentityPart; 6] = [
         IdentityPart::Serving,
         IdentityPart::ClientAuthorities,
         IdentityPart::Tokens,
         IdentityPart::AccountKeys,
+        IdentityPart::FrontProxies,
+        IdentityPart::ProxyClient,
     ];
 
     /// As metrics and the log name it.
@@ -149,6 +178,8 @@ impl IdentityPart {
             IdentityPart::ClientAuthorities => "client-ca",
             IdentityPart::Tokens => "token-auth-file",
             IdentityPart::AccountKeys => "service-account-keys",
+            IdentityPart::FrontProxies => "requestheader-client-ca",
+            IdentityPart::ProxyClient => "proxy-client-certificate",
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Acting as somebody else: `Impersonate-User` and its kin.
 //!
-//! In: the headers. Out: whom the request is to be made as; whether it may is for [`Wanted::checked`]. A
+//! In: the headers. Out: whom the request is to be made as; whether it may is for
+//! [`forebay_auth::Impersonation`]. A
 //! request with any such header is made as somebody else or refused, never made as the one who asks: what
 //! cannot be read, or is not known, is not passed over.
 //!
-//! Source: apiserver v1.36.3 `endpoints/filters/impersonation.go`.
+//! Source: apiserver v1.36.3 `endpoints/filters/impersonation/constrained_impersonation.go`.
+
+use std::collections::BTreeMap;
 
 use forebay_apimachinery::Status;
+use forebay_apimachinery::json::go_quote;
 use forebay_auth::Wanted;
 use http::{HeaderMap, HeaderValue};
 
@@ -23,9 +27,8 @@ const ALL: &str = "impersonate-";
 /// What the headers ask for, if anything.
 ///
 /// # Errors
-/// Attributes of a user who is not named: 500, as kube-apiserver has it. 400 for what is no UTF-8, and for
-/// headers of this kind that name nobody: kube-apiserver passes over an empty `Impersonate-User`, and the
-/// request would be made as who asks.
+/// 400 for attributes of a user who is not named, for what is no UTF-8, and for headers of this kind that name
+/// nobody: kube-apiserver passes over an empty `Impersonate-User`, and the request would be made as who asks.
 pub fn wanted(headers: &HeaderMap) -> Result<Option<Wanted>, Failure> {
     let mut asked = headers.keys().filter(|name| name.as_str().starts_with(ALL)).peekable();
     if asked.peek().is_none() {
@@ -49,8 +52,33 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<Wanted>, Failure> {
         let message = format!("{} names nobody to impersonate", names.join(", "));
         return Err(Status::bad_request(message).into());
     }
-    let message = "requested to impersonate attributes without impersonating a user";
-    Err(Status::internal(message).into())
+    let message = format!("requested {} without impersonating a user name", printed(&wanted));
+    Err(Status::bad_request(message).into())
+}
+
+/// As Go prints a user who has no name.
+fn printed(wanted: &Wanted) -> String {
+    let list = |texts: &[&String]| {
+        let quoted: Vec<String> = texts.iter().map(|text| go_quote(text)).collect();
+        format!("[]string{{{}}}", quoted.join(", "))
+    };
+    let groups: Vec<&String> = wanted.groups.iter().collect();
+    let mut all = BTreeMap::<&String, Vec<&String>>::new();
+    for (key, value) in &wanted.extra {
+        all.entry(key).or_default().push(value);
+    }
+    let extra: Vec<String> =
+        all.iter().map(|(key, values)| format!("{}:{}", go_quote(key), list(values))).collect();
+    format!(
+        "&user.DefaultInfo{{Name:\"\", UID:{}, Groups:{}, Extra:{}}}",
+        go_quote(&wanted.uid),
+        if groups.is_empty() { "[]string(nil)".to_owned() } else { list(&groups) },
+        if all.is_empty() {
+            "map[string][]string(nil)".to_owned()
+        } else {
+            format!("map[string][]string{{{}}}", extra.join(", "))
+        },
+    )
 }
 
 /// A header's value as Go reads it: UTF-8.
@@ -72,8 +100,10 @@ mod tests {
 
     use forebay_apimachinery::Caller;
     use forebay_apimachinery::caller::{ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED};
+    use forebay_apimachinery::{About, ResourceAttributes, Verb};
     use forebay_auth::config::{Anonymous, Authorization};
-    use forebay_auth::{Access, Asker};
+    use forebay_auth::{Access, Asker, Asking, Impersonation, Ways};
+    use forebay_rt::Clock;
 
     use super::*;
 
@@ -89,7 +119,15 @@ mod tests {
 
     async fn checked(wanted: Wanted, groups: &[&str]) -> Result<Asker, Failure> {
         let access = Access::new(&Authorization::rbac(Arc::default()), Anonymous::HealthAndVersion);
-        Ok(wanted.checked(&access, &asker(groups)).await?)
+        let pods = ResourceAttributes { namespace: "n", resource: "pods", ..Default::default() };
+        let asking = Asking {
+            access: &access,
+            asker: &asker(groups),
+            verb: &Verb::List,
+            about: About::Resource(pods),
+        };
+        let impersonation = Impersonation::new(Clock::manual(0).0, Arc::default(), Ways::All);
+        Ok(impersonation.become_wanted(&wanted, asking).await?.asker)
     }
 
     #[test]
@@ -118,8 +156,14 @@ mod tests {
             assert_eq!(wanted(&headers(&[(name, value)])).expect_err(name).code(), 400, "{name}");
         }
         // An attribute that is empty is one.
-        for name in ["impersonate-group", "impersonate-extra-a"] {
-            assert_eq!(wanted(&headers(&[(name, "")])).expect_err(name).code(), 500, "{name}");
+        for (name, said) in [
+            ("impersonate-group", "Groups:[]string{\"\"}, Extra:map[string][]string(nil)"),
+            ("impersonate-extra-a", "Groups:[]string(nil), Extra:map[string][]string{\"a\":[]string{\"\"}}"),
+        ] {
+            let refused = wanted(&headers(&[(name, "")])).expect_err(name);
+            let user = format!("&user.DefaultInfo{{Name:\"\", UID:\"\", {said}}}");
+            assert_eq!(refused.status.message, format!("requested {user} without impersonating a user name"));
+            assert_eq!(refused.code(), 400, "{name}");
         }
     }
 
@@ -162,8 +206,8 @@ mod tests {
         let refused = checked(wanted.expect("well made").expect("somebody"), &[]).await;
         assert_eq!(
             refused.expect_err("refused").status.message,
-            "serviceaccounts \"sa\" is forbidden: User \"ann\" cannot impersonate resource \"serviceaccounts\" \
-             in API group \"\" in the namespace \"ns\""
+            "pods is forbidden: User \"ann\" cannot impersonate-on:serviceaccount:list resource \"pods\" in API \
+             group \"\" in the namespace \"n\""
         );
     }
 }

@@ -30,8 +30,8 @@ impl InProcess {
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let address = external_address(config, config.listen);
         let known = Known::new(config, address.clone(), None);
-        let (webhooks, authorization) = (backing.webhooks.clone(), config.authorization.metrics.clone());
-        let metrics = Arc::new(Metrics::new(clock, known.counts.clone(), webhooks, authorization));
+        let counted = backing.counted(config);
+        let metrics = Arc::new(Metrics::new(clock, known.counts.clone(), counted));
         let parts = (Vec::new(), drain, stalled_readers, metrics);
         let configuration = backing.flow_control.clone();
         let handler = handler(config, address, &known, backing, parts);

@@ -10,8 +10,9 @@ use std::time::Duration;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
-use forebay_auth::{Asker, Peer};
+use forebay_auth::{Asker, Asking, Peer};
 use forebay_catalog::Served;
+use forebay_documents::metrics::Attempt;
 use forebay_proxy::ProxyRoute;
 use forebay_room::Held;
 use forebay_rt::Random;
@@ -184,7 +185,7 @@ impl Handler {
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
         let asker = match self.time_limit(head) {
-            Ok(_) => self.asks(known, head).await,
+            Ok(_) => self.who_asks(&known.peer, head).await,
             Err(failure) => Err(failure),
         };
         head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;
@@ -193,8 +194,11 @@ impl Handler {
         }
         self.note_request(head, came).await?;
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
-            head.asker = wanted.checked(&self.access, &head.asker).await?;
-            head.acts_as_another();
+            let (verb, about) = (&head.info.verb, head.info.about());
+            let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
+            let acts = self.impersonation.become_wanted(&wanted, asking).await?;
+            head.asker = acts.asker;
+            head.acts_as_another(acts.constraint.as_deref().unwrap_or_default());
         }
         let caller = head.asker.caller();
         head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
@@ -218,14 +222,28 @@ impl Handler {
         Ok(room)
     }
 
-    /// Who asks, by what the connection and the request show.
-    async fn asks(&self, known: &OnConnection, head: &mut Head) -> Result<Asker, Failure> {
-        if let Some(asker) = self.said_by_proxy(&known.peer, &mut head.headers)? {
-            return Ok(asker);
-        }
-        let token = authn::bearer_token(&head.headers);
-        let known = self.authenticator.authenticate(&known.peer, token).await;
-        known.map_err(|_unauthorized| Failure::unauthorized())
+    /// Who asks, by what the connection and the request show of it; counted.
+    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> Result<Asker, Failure> {
+        let began = self.clock.now();
+        let asker = match self.said_by_proxy(peer, &mut head.headers) {
+            Ok(Some(asker)) => Ok(asker),
+            Ok(None) => {
+                let token = authn::bearer_token(&head.headers);
+                let known = self.authenticator.authenticate(peer, token).await;
+                known.map_err(|_unauthorized| Failure::unauthorized())
+            }
+            Err(failure) => Err(failure),
+        };
+        let (attempt, asker) = match asker {
+            Err(failure) => (Attempt::Error, Err(failure)),
+            Ok(Asker::Anonymous) if !self.access.lets_anonymous_ask(&head.info.path) => {
+                (Attempt::Failure, Err(Failure::unauthorized()))
+            }
+            Ok(asker) => (Attempt::Success, Ok(asker)),
+        };
+        let user = asker.as_ref().ok().map(Asker::name);
+        self.authentication_metrics.attempted(attempt, user, self.clock.now() - began);
+        asker
     }
 
     /// How long the request may take; `None` for one that may take as long as its client likes.

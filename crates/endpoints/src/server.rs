@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use forebay_api::{Api, Caches};
 use forebay_audit::Audit;
-use forebay_auth::{Access, Authenticators};
+use forebay_auth::{Access, Authenticators, FurtherAuthentication, Impersonation};
 use forebay_documents::Documents;
 use forebay_documents::health::{Check, Checks, Endpoints};
 use forebay_documents::metrics::process;
@@ -34,7 +34,7 @@ use crate::identity::{Identity, Known};
 use crate::inflight::Inflight;
 use crate::limits;
 use crate::memory::{Level, Memory};
-use crate::metrics::Metrics;
+use crate::metrics::{CountedElsewhere, Metrics};
 use crate::neighbourhood::{Neighbourhood, Neighbours};
 use crate::rooms::Rooms;
 use crate::tls::TlsError;
@@ -68,6 +68,7 @@ pub struct Backing {
     /// What is counted of encryption at rest, if there is any.
     pub encryption: Option<Arc<EncryptionMetrics>>,
     pub aggregation: Aggregation,
+    pub authentication: FurtherAuthentication,
     /// What is told of requests; none where nothing is.
     pub tracer: Option<Arc<Tracer>>,
     /// What notes requests, if anything does.
@@ -82,7 +83,7 @@ impl Backing {
         let (_, flow_control) = watch::channel(Configuration::built_in());
         let (neighbours, webhooks, audit) = (None, Arc::default(), None);
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
-        let (encryption, tracer) = (None, None);
+        let (authentication, encryption, tracer) = (FurtherAuthentication::default(), None, None);
         Backing {
             api,
             caches,
@@ -93,8 +94,19 @@ impl Backing {
             webhooks,
             encryption,
             aggregation,
+            authentication,
             tracer,
             audit,
+        }
+    }
+
+    /// What metrics tell of it.
+    pub(crate) fn counted(&self, config: &ApiServerConfig) -> CountedElsewhere {
+        CountedElsewhere {
+            webhooks: self.webhooks.clone(),
+            authentication: self.authentication.metrics.clone(),
+            authorization: config.authorization.metrics.clone(),
+            encryption: self.encryption.clone(),
         }
     }
 }
@@ -142,13 +154,8 @@ impl Bound {
         tasks.spawn("stalled readers", stalled_readers.clone().end_them());
         let delay = self.config.shutdown_delay;
         let Bound { listener, address, identity, config } = self;
-        let metrics = Metrics::new(
-            clock.clone(),
-            identity.known().counts.clone(),
-            backing.webhooks.clone(),
-            config.authorization.metrics.clone(),
-        );
-        let metrics = Arc::new(metrics.with_encryption(backing.encryption.clone()));
+        let counted = backing.counted(&config);
+        let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), counted));
         let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
         let checks = all_checks(checks, &caches, &drain);
         let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());
@@ -205,7 +212,7 @@ pub(crate) fn handler(
     backing: Backing,
     (checks, drain, stalled_readers, metrics): (Vec<Check>, Drain, StalledReaders, Arc<Metrics>),
 ) -> Handler {
-    let Backing { api, clock, random, neighbours, aggregation, tracer, audit, .. } = backing;
+    let Backing { api, clock, random, neighbours, aggregation, authentication, tracer, audit, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
     let usages = Usages::new(clock.clone(), random.next_u64());
@@ -220,9 +227,12 @@ pub(crate) fn handler(
             known.credentials.clone(),
             accounts.clone(),
             tokens::Stored(api.clone()),
+            &authentication,
         ),
+        impersonation: Impersonation::new(clock.clone(), authentication.metrics.clone(), authentication.ways),
+        authentication_metrics: authentication.metrics,
         accounts,
-        access: Arc::new(Access::new(&config.authorization, config.anonymous)),
+        access: Arc::new(Access::new(&config.authorization, config.anonymous.clone())),
         inflight: inflight(config),
         flow_control: flow_control(config, &clock),
         learned: Learned::default(),

@@ -5,7 +5,7 @@
 //! request, so that an untrusted or expired one is answered 401 and not with a broken connection.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_auth::FrontProxies;
 use forebay_auth::authority::{AuthorityError, ClientAuthority};
@@ -35,7 +35,14 @@ pub fn no_authority(error: AuthorityError) -> TlsError {
 /// gets the new.
 pub struct Serving {
     tls: Arc<ServerTls>,
-    // Names of the authorities of proxies, which do not change.
+    // Locked for a few lines, by whoever replaces one of them.
+    hints: Mutex<Hints>,
+}
+
+/// Names of the authorities of clients, and of those of proxies.
+#[derive(Clone, Default)]
+struct Hints {
+    clients: Arc<[DistinguishedName]>,
     proxies: Arc<[DistinguishedName]>,
 }
 
@@ -64,7 +71,9 @@ impl Serving {
         let clients = asks.then(|| TakeAny::of(&hints, algorithms));
         let shown = (tls.cert_chain.as_str(), tls.key.as_str());
         let served = ServerTls::new(tls.provider.clone(), tls.versions, tls.http2, shown, clients)?;
-        Ok((Serving { tls: Arc::new(served), proxies: of_proxies }, authority, proxies))
+        let clients = authority.as_ref().map_or_else(Arc::default, |of| of.hints().clone());
+        let hints = Mutex::new(Hints { clients, proxies: of_proxies });
+        Ok((Serving { tls: Arc::new(served), hints }, authority, proxies))
     }
 
     /// For connections.
@@ -85,7 +94,24 @@ impl Serving {
     /// # Errors
     /// [`TlsError`]; they are told what they were.
     pub fn ask_for(&self, hints: &Arc<[DistinguishedName]>) -> Result<(), TlsError> {
-        self.tls.ask_for(TakeAny::of(&joined(hints, &self.proxies), self.algorithms()))
+        self.ask(|all| all.clients = hints.clone())
+    }
+
+    /// The same of proxies.
+    ///
+    /// # Errors
+    /// [`TlsError`]; they are told what they were.
+    pub fn ask_for_proxies(&self, hints: &Arc<[DistinguishedName]>) -> Result<(), TlsError> {
+        self.ask(|all| all.proxies = hints.clone())
+    }
+
+    fn ask(&self, change: impl FnOnce(&mut Hints)) -> Result<(), TlsError> {
+        let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = hints.clone();
+        change(&mut next);
+        self.tls.ask_for(TakeAny::of(&joined(&next.clients, &next.proxies), self.algorithms()))?;
+        *hints = next;
+        Ok(())
     }
 
     /// The algorithms of signatures that are believed.
@@ -192,7 +218,6 @@ impl ClientCertVerifier for TakeAny {
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::sync::Mutex;
 
     use rcgen::{CertificateParams, KeyPair};
     use rustls::client::ResolvesClientCert;

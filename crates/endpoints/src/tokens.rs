@@ -13,6 +13,7 @@ use forebay_reads::Freshness;
 use serde::de::DeserializeOwned;
 
 /// The objects that are stored.
+#[derive(Clone)]
 pub struct Stored(pub Arc<dyn Api>);
 
 impl Grounds for Stored {

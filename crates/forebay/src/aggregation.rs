@@ -27,15 +27,19 @@ pub fn remote_headers(prepared: &Prepared) -> RemoteHeaders {
     }
 }
 
-/// Who this server is to others, and how it finds them.
+/// Who this server is to others.
 ///
 /// # Errors
 /// What is to be shown to them cannot be read.
-pub fn config(prepared: &Prepared) -> Result<AggregatorConfig, Error> {
+pub fn shown(prepared: &Prepared) -> Result<ClientIdentity, Error> {
     let shown = &prepared.front_proxy.client;
-    let identity = ClientIdentity::from_pem(&shown.cert, &shown.key).map_err(Error::Serve)?;
+    ClientIdentity::from_pem(&shown.cert, &shown.key).map_err(Error::Serve)
+}
+
+/// Who this server is to others, and how it finds them.
+pub fn config(prepared: &Prepared, identity: ClientIdentity) -> AggregatorConfig {
     let (spoken, routing) = (remote_headers(prepared).spoken(), prepared.config.front_proxy.routing);
-    Ok(AggregatorConfig { identity: Some(identity), spoken, routing })
+    AggregatorConfig { identity: Some(identity), spoken, routing }
 }
 
 /// How kubelets are asked, if they are.

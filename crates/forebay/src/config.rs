@@ -5,6 +5,7 @@
 
 mod admission;
 mod audit;
+mod authentication;
 mod authorization;
 mod cidr;
 mod decide;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_aggregator::ServiceRouting;
+use forebay_auth::{BootstrapTokenUse, Ways};
 use forebay_controllers::Selection;
 use forebay_encryption::Reload;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
@@ -27,6 +29,7 @@ use forebay_pki::{CertificateFiles, ServingNames};
 use forebay_registry::{Admission, PortRange};
 
 pub use audit::AuditConfig;
+pub use authentication::{OidcProvider, TokenWebhook};
 pub use authorization::AuthorizationSource;
 pub use cidr::Cidr;
 pub use host::Host;
@@ -129,7 +132,17 @@ pub struct Tls {
 pub struct Authentication {
     pub token_auth_file: Option<PathBuf>,
     pub anonymous: Anonymous,
+    /// Whether that is what was typed.
+    pub anonymous_is_said: bool,
     pub service_accounts: ServiceAccounts,
+    /// An `AuthenticationConfiguration`.
+    pub config_file: Option<PathBuf>,
+    /// What flags say instead.
+    pub oidc: Option<OidcProvider>,
+    pub webhook: Option<TokenWebhook>,
+    pub bootstrap_tokens: BootstrapTokenUse,
+    /// In which ways somebody may act as somebody else.
+    pub ways: Ways,
 }
 
 /// Proxies in front of this server, and it as one in front of others.

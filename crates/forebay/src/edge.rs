@@ -61,10 +61,7 @@ pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiS
             secret_tokens: accounts.secret_tokens,
             keys_uri: accounts.keys_uri.clone(),
         },
-        anonymous: match decided.authentication.anonymous {
-            config::Anonymous::HealthAndVersion => Anonymous::HealthAndVersion,
-            config::Anonymous::Nothing => Anonymous::Nothing,
-        },
+        anonymous: anonymous(prepared),
         authorization: authorization.clone(),
         request_timeout: limits.request_timeout,
         flow_control: match limits.priority_and_fairness {
@@ -86,6 +83,21 @@ pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiS
             git_commit: String::new(),
             build_date: "1970-01-01T00:00:00Z".to_string(),
             platform: version::platform(),
+        },
+    }
+}
+
+/// Of the flag, or of the file where that says anything of it.
+fn anonymous(prepared: &Prepared) -> Anonymous {
+    match &prepared.authentication.configuration.anonymous {
+        Some(of_file) if !of_file.enabled => Anonymous::Nothing,
+        Some(of_file) if !of_file.conditions.is_empty() => {
+            Anonymous::AtPaths(of_file.conditions.iter().map(|condition| condition.path.clone()).collect())
+        }
+        Some(_) => Anonymous::HealthAndVersion,
+        None => match prepared.config.authentication.anonymous {
+            config::Anonymous::HealthAndVersion => Anonymous::HealthAndVersion,
+            config::Anonymous::Nothing => Anonymous::Nothing,
         },
     }
 }

@@ -45,6 +45,9 @@ pub enum Error {
     /// What admission plugins are told cannot be used.
     #[error("admission configuration {}: {reason}", path.display())]
     AdmissionFile { path: PathBuf, reason: String },
+    /// Who vouches for tokens elsewhere cannot be used as it is said.
+    #[error("authentication configuration {}: {reason}", path.display())]
+    AuthenticationFile { path: PathBuf, reason: String },
     /// Who is asked whether somebody may is not said, or not well.
     #[error("authorization configuration {}: {reason}", path.display())]
     AuthorizationFile { path: PathBuf, reason: String },
@@ -80,6 +83,7 @@ impl Error {
             | Self::Migrate(_)
             | Self::Pki(_)
             | Self::AdmissionFile { .. }
+            | Self::AuthenticationFile { .. }
             | Self::AuthorizationFile { .. }
             | Self::TracingFile { .. }
             | Self::AuditFile { .. }

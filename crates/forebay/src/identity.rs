@@ -1,9 +1,10 @@
 //! The files that say who this server is and whom it knows, followed while it runs: its certificate and key,
-//! the authorities of client certificates, the token file, the keys of service accounts' tokens; those that
-//! were given and those that were made.
+//! the authorities of client certificates, the token file, the keys of service accounts' tokens, the
+//! authorities of proxies, what is shown to aggregated servers; those that were given and, of the first ones,
+//! those that were made.
 //!
 //! In: files, looked at every [`LOOK_EVERY`]. Out: what they hold now, handed to the server that runs, each
-//! of the four parts whole or not at all: a part that is being written, or whose files do not belong
+//! of the parts whole or not at all: a part that is being written, or whose files do not belong
 //! together, stays what it was, which the log says once and a metric as long as it is so (ADR 46). Never:
 //! makes or renews a file but the administrator's kubeconfig.
 //!
@@ -43,8 +44,8 @@ pub struct Files {
     parts: Vec<Followed>,
     // Of the kubeconfig.
     port: u16,
-    // Authorities that the store has not taken yet.
-    unpublished: Option<String>,
+    // Whether there are authorities that the store has not taken yet.
+    is_unpublished: bool,
 }
 
 /// Where it is all read from.
@@ -97,6 +98,8 @@ enum Content {
     ClientAuthorities(String),
     Tokens(Vec<TokenUser>),
     AccountKeys(TokenKeys),
+    FrontProxies(String),
+    ProxyClient(Box<KeyPairPem>),
 }
 
 /// The certificate that is shown; and what the administrator's kubeconfig says of it.
@@ -118,6 +121,8 @@ impl PartialEq for Content {
             (Content::AccountKeys(one), Content::AccountKeys(other)) => {
                 one.signing.public == other.signing.public && one.verifying == other.verifying
             }
+            (Content::FrontProxies(one), Content::FrontProxies(other)) => one == other,
+            (Content::ProxyClient(one), Content::ProxyClient(other)) => one == other,
             _ => false,
         }
     }
@@ -146,6 +151,12 @@ impl Files {
                 IdentityPart::ClientAuthorities => Content::ClientAuthorities(prepared.client_ca.clone()),
                 IdentityPart::Tokens => Content::Tokens(prepared.token_users.clone()),
                 IdentityPart::AccountKeys => Content::AccountKeys(prepared.token_keys.clone()),
+                IdentityPart::FrontProxies => {
+                    Content::FrontProxies(prepared.front_proxy.believed.clone().unwrap_or_default())
+                }
+                IdentityPart::ProxyClient => {
+                    Content::ProxyClient(Box::new(prepared.front_proxy.client.clone()))
+                }
             },
             stamps: Vec::new(),
             reads: 0,
@@ -153,7 +164,7 @@ impl Files {
             refused: None,
         });
         let parts = parts.filter(|followed| !followed.paths.is_empty()).collect();
-        Files { from, parts, port, unpublished: None }
+        Files { from, parts, port, is_unpublished: false }
     }
 
     /// Follows them for as long as the server runs. Cancel-safe: what was not taken in counts for nobody.
@@ -224,10 +235,18 @@ impl Files {
             }
             Content::ClientAuthorities(pem) => {
                 server.identity.believe(pem).map_err(line)?;
-                self.unpublished = Some(pem.clone());
+                server.are_client_authorities(pem);
+                self.is_unpublished = true;
             }
             Content::Tokens(users) => server.identity.know(users),
             Content::AccountKeys(keys) => server.identity.sign_with(keys.clone()),
+            Content::FrontProxies(pem) => {
+                let names = &self.from.config.front_proxy.allowed_names;
+                server.identity.believe_proxies(pem, names).map_err(line)?;
+                server.are_proxy_authorities(pem);
+                self.is_unpublished = true;
+            }
+            Content::ProxyClient(pair) => server.show_to_others(&pair.cert, &pair.key)?,
         }
         Ok(())
     }
@@ -248,10 +267,12 @@ impl Files {
     /// Publishes the authorities, if they are not yet; what does not succeed is tried again with the next
     /// look.
     async fn publish(&mut self, server: &Replacing) {
-        let Some(client_ca) = &self.unpublished else { return };
-        match server.publish_client_authorities(client_ca).await {
-            Ok(()) => self.unpublished = None,
-            Err(why) => tracing::warn!(why, "the authorities of clients are not published yet"),
+        if !self.is_unpublished {
+            return;
+        }
+        match server.publish_authorities().await {
+            Ok(()) => self.is_unpublished = false,
+            Err(why) => tracing::warn!(why, "the authorities of clients and proxies are not published yet"),
         }
     }
 }
@@ -321,6 +342,11 @@ impl Sources {
                 tls.client_ca_file.iter().cloned().chain(made(&["ca.crt"])).collect()
             }
             IdentityPart::Tokens => authentication.token_auth_file.iter().cloned().collect(),
+            IdentityPart::FrontProxies => self.config.front_proxy.client_ca_file.iter().cloned().collect(),
+            IdentityPart::ProxyClient => {
+                let files = self.config.front_proxy.client.iter();
+                files.flat_map(|files| [files.cert.clone(), files.key.clone()]).collect()
+            }
             IdentityPart::AccountKeys => {
                 let given = accounts.signing_key_file.iter().chain(&accounts.key_files).cloned();
                 let made = if accounts.signing_key_file.is_none() { made(&["sa.key"]) } else { Vec::new() };
@@ -341,6 +367,10 @@ impl Sources {
             }
             IdentityPart::Tokens => self.tokens(&mut warnings).map(Content::Tokens),
             IdentityPart::AccountKeys => self.account_keys().map(Content::AccountKeys),
+            IdentityPart::FrontProxies => self.proxies(now, &mut warnings).map(Content::FrontProxies),
+            IdentityPart::ProxyClient => {
+                self.proxy_client(now, &mut warnings).map(|pair| Content::ProxyClient(Box::new(pair)))
+            }
         };
         (read.map_err(|error| error.line()), warnings)
     }
@@ -374,6 +404,20 @@ impl Sources {
         match &self.config.authentication.token_auth_file {
             Some(path) => auth_files::read(path, warnings),
             None => Ok(Vec::new()),
+        }
+    }
+
+    fn proxies(&self, now: Timestamp, warnings: &mut Vec<String>) -> Result<String, Error> {
+        match self.config.front_proxy.client_ca_file.as_deref() {
+            Some(path) => Ok(given::read_client_authorities(path, now, warnings)?),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn proxy_client(&self, now: Timestamp, warnings: &mut Vec<String>) -> Result<KeyPairPem, Error> {
+        match &self.config.front_proxy.client {
+            Some(files) => Ok(GivenServing::read(files, None, now, warnings)?.pair),
+            None => Err(Error::Serve("no certificate for aggregated servers was given".to_owned())),
         }
     }
 

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use crate::admission_files;
 use crate::audit_files::{self, AuditFiles};
 use crate::auth_files;
+use crate::authentication_files::AuthenticationFiles;
 use crate::authorization::AuthorizationRead;
 use crate::config::{EtcdConfig, ServeConfig};
 use crate::error::Error;
@@ -50,6 +51,8 @@ pub struct Prepared {
     /// Which requests are noted, if any are.
     pub audit: Option<AuditFiles>,
     pub front_proxy: FrontProxyFiles,
+    /// Who vouches for tokens elsewhere.
+    pub authentication: AuthenticationFiles,
     pub kubelets: Option<KubeletFiles>,
     /// Who is asked whether somebody may.
     pub authorization: AuthorizationRead,
@@ -156,6 +159,7 @@ impl Prepared {
                 made: made_authority,
                 client: shown.ok_or_else(no_pair)?,
             },
+            authentication: given.authentication,
             kubelets: given.kubelets,
             authorization: given.authorization,
             serving,
@@ -205,6 +209,7 @@ struct Given {
     proxy_ca: Option<String>,
     proxy_client: Option<KeyPairPem>,
     kubelets: Option<KubeletFiles>,
+    authentication: AuthenticationFiles,
     authorization: AuthorizationRead,
     tracing: Option<TracingConfiguration>,
 }
@@ -237,6 +242,7 @@ impl Given {
                 Some(path) => admission_files::read(path)?,
                 None => admission_files::AdmissionFiles::default(),
             },
+            authentication: AuthenticationFiles::read(&config.authentication)?,
             tracing: config.operating.tracing_file.as_deref().map(tracing_file::read).transpose()?,
             audit: audit_files::read(&config.audit, warnings)?,
             proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
@@ -283,8 +289,9 @@ fn warn_of_exposed(config: &ServeConfig, warnings: &mut Vec<String>) {
     let keys =
         [config.tls.given.as_ref(), etcd, proxy, kubelets].into_iter().flatten().map(|files| &files.key);
     let encryption = config.encryption.iter().map(|given| &given.file);
+    let webhook = config.authentication.webhook.iter().map(|webhook| &webhook.file);
     let others = config.authentication.token_auth_file.iter().chain(&accounts.signing_key_file);
-    let others = others.chain(encryption);
+    let others = others.chain(encryption).chain(webhook);
     // What only verifies may be public.
     let is_private = |path: &&PathBuf| private_files::read(path).is_ok_and(|pem| pem.contains("PRIVATE KEY"));
     for path in keys.chain(others).chain(accounts.key_files.iter().filter(is_private)) {

@@ -16,7 +16,7 @@ use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
 use forebay_kubelet::{KubeletConfig, Kubelets};
 use forebay_node_rights::NodesInForce;
-use forebay_proxy::{Connects, RemoteHeaders};
+use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_span_export::ExportConfig;
@@ -31,7 +31,8 @@ use crate::authorization::{Chain, Reloading};
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
-use crate::prepare::Prepared;
+use crate::prepare::{self, Prepared};
+use crate::remote::Remote;
 use crate::store::Store;
 use forebay_pki::trust;
 
@@ -56,6 +57,9 @@ pub struct Server {
     kubelets: Option<KubeletConfig>,
     trusted: Trusted,
     webhook_metrics: Arc<WebhookMetrics>,
+    shown_to_others: ClientIdentity,
+    made_proxy_authority: Option<String>,
+    remote: Remote,
     /// What leads to nodes, where somebody is judged by it.
     nodes: Option<Arc<NodesInForce>>,
     /// The file that says who is asked whether somebody may.
@@ -74,6 +78,8 @@ pub struct Replacing {
     registry: Registry,
     trusted: Trusted,
     authentication: watch::Sender<PublishedAuthentication>,
+    shown_to_others: ClientIdentity,
+    made_proxy_authority: Option<String>,
 }
 
 impl Replacing {
@@ -88,12 +94,34 @@ impl Replacing {
         self.registry.timestamp()
     }
 
+    /// Whose certificates of clients are believed now, for programs beside this server.
+    ///
+    /// - `client_ca`: PEM.
+    pub fn are_client_authorities(&self, client_ca: &str) {
+        self.authentication.send_modify(|own| client_ca.clone_into(&mut own.client_authorities));
+    }
+
+    /// The same of proxies.
+    pub fn are_proxy_authorities(&self, believed: &str) {
+        let all = prepare::joined(Some(believed), self.made_proxy_authority.as_deref().unwrap_or_default());
+        self.authentication.send_modify(|own| own.proxy_authorities = all);
+    }
+
+    /// Shows aggregated servers another certificate from now on.
+    ///
+    /// # Errors
+    /// It cannot be used, and what was shown still is.
+    pub fn show_to_others(&self, cert: &str, key: &str) -> Result<(), String> {
+        self.shown_to_others.replace(cert, key)?;
+        self.identity.shown_to_others();
+        Ok(())
+    }
+
     /// Tells programs beside this server whom it believes now.
     ///
     /// # Errors
     /// Why the store does not take it.
-    pub async fn publish_client_authorities(&self, client_ca: &str) -> Result<(), String> {
-        self.authentication.send_modify(|own| client_ca.clone_into(&mut own.client_authorities));
+    pub async fn publish_authorities(&self) -> Result<(), String> {
         let own = self.authentication.borrow().clone();
         aggregation::publish(self.registry.clone(), own).await.map_err(|status| status.message)
     }
@@ -152,6 +180,7 @@ impl Server {
         let registry =
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let trusted: Trusted = Arc::new(Mutex::new(prepared.authority().to_owned()));
+        let shown_to_others = aggregation::shown(prepared)?;
         let controllers = forebay_controllers::ControllerConfig {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
@@ -165,15 +194,18 @@ impl Server {
             store,
             bound,
             registry,
-            clock,
+            clock: clock.clone(),
             controllers,
             tasks,
             authentication: watch::Sender::new(aggregation::authentication(prepared)),
-            aggregator: aggregation::config(prepared)?,
+            aggregator: aggregation::config(prepared, shown_to_others.clone()),
             remote_headers: Arc::new(aggregation::remote_headers(prepared)),
             kubelets: aggregation::kubelets(prepared)?,
             trusted,
             webhook_metrics,
+            shown_to_others,
+            made_proxy_authority: prepared.front_proxy.made.clone(),
+            remote: Remote::new(prepared, &clock)?,
             nodes: chain.followed_nodes(),
             authorization,
             tracer,
@@ -188,6 +220,8 @@ impl Server {
             registry: self.registry.clone(),
             trusted: self.trusted.clone(),
             authentication: self.authentication.clone(),
+            shown_to_others: self.shown_to_others.clone(),
+            made_proxy_authority: self.made_proxy_authority.clone(),
         }
     }
 
@@ -214,6 +248,9 @@ impl Server {
             kubelets,
             trusted: _,
             webhook_metrics,
+            shown_to_others: _,
+            made_proxy_authority: _,
+            remote,
             nodes,
             authorization,
             tracer,
@@ -256,6 +293,7 @@ impl Server {
             let behind = Some(Arc::new(kubelets) as Arc<dyn Connects>);
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };
             let webhooks = webhook_metrics;
+            let authentication = remote.start(&clock, &tasks);
             let encryption = store.encryption_metrics();
             let backing = Backing {
                 flow_control,
@@ -263,6 +301,7 @@ impl Server {
                 webhooks,
                 encryption,
                 aggregation,
+                authentication,
                 tracer,
                 audit,
                 ..backing

@@ -323,3 +323,46 @@ async fn the_binary_looks_at_its_files_by_itself() {
     tokio::time::timeout(common::WAIT, came).await.expect("it is taken in");
     assert_eq!(code(&client, Some("old")).await, 401);
 }
+
+/// Whom a proxy is believed that its request is from; the code, if nobody.
+async fn from_jane(client: &Client) -> String {
+    const SELF: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
+    let reply = client.ask(Ask::post(SELF, &review).header("X-Remote-User", "jane")).await;
+    match reply.code {
+        201 => text(&reply.json(), "/status/userInfo/username").to_owned(),
+        code => code.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn replaced_authorities_of_proxies_take_those_along_and_let_others_in() {
+    const TRUST: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    let scratch = Scratch::new();
+    let ((_, one), (_, other)) = (made(&scratch, "one"), made(&scratch, "other"));
+    let authorities = scratch.path().join("proxies.crt");
+    put(&authorities, &one.ca_cert);
+    let flags = [ALLOW.to_owned(), format!("--requestheader-client-ca-file={}", authorities.display())];
+    let mut server = Running::start(&scratch, &flags).await;
+    let own = fs::read_to_string(scratch.path().join("data/pki/ca.crt")).expect("made");
+    let proxy = async |server: &Running, pki: &Pki| {
+        let identity = Identity::Certificate { chain: &pki.admin.cert, key: &pki.admin.key };
+        server.try_client(&own, identity).await.expect("a connection")
+    };
+    let (early, stranger) = (proxy(&server, &one).await, proxy(&server, &other).await);
+    assert_eq!((from_jane(&early).await, from_jane(&stranger).await), ("jane".to_owned(), "401".to_owned()));
+    put(&authorities, "nothing");
+    server.look().await;
+    assert_eq!(from_jane(&early).await, "jane", "what is none changes nothing");
+    put(&authorities, &other.ca_cert);
+    server.look().await;
+    assert_eq!((from_jane(&early).await, from_jane(&stranger).await), ("401".to_owned(), "jane".to_owned()));
+    let (key, cert) = (scratch.path().join("data/pki/admin.key"), scratch.path().join("data/pki/admin.crt"));
+    let read = |path: &Path| fs::read_to_string(path).expect("made");
+    let (chain, key) = (read(&cert), read(&key));
+    let identity = Identity::Certificate { chain: &chain, key: &key };
+    let admin = server.try_client(&own, identity).await.expect("a connection");
+    let told = admin.get(TRUST).await.expect(200);
+    let told = text(&told, "/data/requestheader-client-ca-file").to_owned();
+    assert!(told.contains(other.ca_cert.trim()), "programs beside it are told: {told}");
+}

@@ -8,7 +8,8 @@
 //! for an answer that is none, `apiVersion` and `kind` for another's; `convert` says how the objects of a
 //! ConversionReview are converted ([`tabs`]); `hang` for none at all, `cut` for a
 //! connection that ends, `delay_ms` for one that comes later; `length` for what the head says of how long it
-//! is, and `flood` for so many bytes of it.
+//! is, and `flood` for so many bytes of it. As a provider of [`tokens`] it gives documents, by
+//! their names.
 #![allow(
     clippy::disallowed_methods,
     reason = "it is another process to what is tested, with a clock of its own"
@@ -18,6 +19,7 @@ mod answer;
 pub mod kms;
 mod serve;
 pub mod tabs;
+pub mod tokens;
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -36,6 +38,7 @@ use tokio_rustls::TlsAcceptor;
 const WAIT: Duration = Duration::from_secs(120);
 
 /// See the crate's doc. It ends with the runtime in which it was started.
+#[derive(Debug)]
 pub struct Hook {
     pub port: u16,
     /// Who vouches for it: PEM in base64, as a `caBundle` has it.
@@ -52,7 +55,7 @@ pub struct AskedReview {
     pub review: Value,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Shared {
     answers: Mutex<HashMap<String, Value>>,
     asked: Mutex<Vec<AskedReview>>,

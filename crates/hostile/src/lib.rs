@@ -15,6 +15,7 @@ mod converted;
 mod growth;
 mod hooked;
 pub mod http2;
+mod issuer;
 mod judgement;
 mod law;
 pub mod measure;

@@ -12,11 +12,12 @@ use super::bystander::{Bystander, BystanderStats, Pace};
 use super::growth::{self, Growth};
 use super::request::Request;
 use super::stage::{self, WATCHED};
-use super::{Act, Auditing, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, judgement};
+use super::{Act, Auditing, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, issuer, judgement};
 use forebay_contenders::Error;
 use forebay_contenders::contender::Contender;
 use forebay_contenders::lab::{FreshDir, Lab};
 use forebay_contenders::server::Instance;
+use forebay_hook::Hook;
 
 /// How long a row may take, and how long its server may work on what was left behind.
 const ROW_MAX: Duration = Duration::from_secs(60);
@@ -67,6 +68,7 @@ struct Running {
     auditing: Auditing,
     resident_at_first: u64,
     _dir: FreshDir,
+    _provider: Hook,
 }
 
 impl<'a> Contest<'a> {
@@ -102,8 +104,14 @@ impl<'a> Contest<'a> {
         let dir = self.lab.fresh_dir()?;
         let tokens = dir.path().join("tokens.csv");
         stage::write_tokens(&tokens)?;
-        let mut flags =
-            vec!["--authorization-mode=RBAC".to_owned(), format!("--token-auth-file={}", tokens.display())];
+        let (provider, issuers) = (issuer::start().await, dir.path().join("issuers.yaml"));
+        issuer::write_configuration(&provider, &issuers)?;
+        let mut flags = vec![
+            "--authorization-mode=RBAC".to_owned(),
+            "--enable-bootstrap-token-auth".to_owned(),
+            format!("--token-auth-file={}", tokens.display()),
+            format!("--authentication-config={}", issuers.display()),
+        ];
         if matches!(self.who, Contender::Forebay(_)) {
             flags.push(row.memory.flag().to_owned());
         }
@@ -112,7 +120,7 @@ impl<'a> Contest<'a> {
         stage::furnish(&server.target).await?;
         let resident_at_first = growth::resident(&server)?;
         let (memory, auditing) = (row.memory, row.auditing);
-        Ok(Running { server, memory, auditing, resident_at_first, _dir: dir })
+        Ok(Running { server, memory, auditing, resident_at_first, _dir: dir, _provider: provider })
     }
 
     /// What a second without a row costs; looked at once.

@@ -6,10 +6,13 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::ArcSwap;
+use rustls::client::ResolvesClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// Who vouches for a server.
@@ -23,11 +26,10 @@ pub enum Trust {
     Anybody,
 }
 
-/// Who this server is to others: a certificate, its chain, its key.
-pub struct ClientIdentity {
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-}
+/// Who this server is to others: a certificate, its chain, its key. Cheap to clone; all clones are one, and
+/// what replaces it is shown with the next handshake.
+#[derive(Clone)]
+pub struct ClientIdentity(Arc<ArcSwap<CertifiedKey>>);
 
 /// Without the key.
 impl fmt::Debug for ClientIdentity {
@@ -42,11 +44,38 @@ impl ClientIdentity {
     /// # Errors
     /// They cannot be read.
     pub fn from_pem(cert: &str, key: &str) -> Result<ClientIdentity, String> {
-        let chain = CertificateDer::pem_slice_iter(cert.as_bytes()).collect::<Result<Vec<_>, _>>();
-        let chain = chain.map_err(|why| format!("not a certificate in PEM: {why}"))?;
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
-        let key = key.map_err(|why| format!("not a private key in PEM: {why}"))?;
-        Ok(ClientIdentity { chain, key })
+        Ok(ClientIdentity(Arc::new(ArcSwap::from_pointee(certified(cert, key)?))))
+    }
+
+    /// Shows another certificate from now on, to who is connected to next.
+    ///
+    /// - `cert`, `key`: PEM.
+    ///
+    /// # Errors
+    /// They cannot be read, or do not belong together; what was shown still is.
+    pub fn replace(&self, cert: &str, key: &str) -> Result<(), String> {
+        self.0.store(Arc::new(certified(cert, key)?));
+        Ok(())
+    }
+}
+
+fn certified(cert: &str, key: &str) -> Result<CertifiedKey, String> {
+    let chain = CertificateDer::pem_slice_iter(cert.as_bytes()).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|why| format!("not a certificate in PEM: {why}"))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+    let key = key.map_err(|why| format!("not a private key in PEM: {why}"))?;
+    CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|why| format!("tls: {why}"))
+}
+
+/// Shows whatever it is now, whoever the server believes: one that believes others says so.
+impl ResolvesClientCert for ClientIdentity {
+    fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let own = self.0.load_full();
+        own.key.choose_scheme(schemes).is_some().then_some(own)
+    }
+
+    fn has_certs(&self) -> bool {
+        true
     }
 }
 
@@ -64,9 +93,7 @@ pub fn config(trust: &Trust, own: Option<&ClientIdentity>) -> Result<Arc<ClientC
         }
     };
     let mut config = match own {
-        Some(own) => builder
-            .with_client_auth_cert(own.chain.clone(), own.key.clone_key())
-            .map_err(|why| format!("tls: {why}"))?,
+        Some(own) => builder.with_client_cert_resolver(Arc::new(own.clone())),
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -11,7 +11,7 @@ pub mod limits;
 mod poster;
 mod remote;
 mod routes;
-mod words;
+pub mod words;
 
 pub use client::WebhookClient;
 pub use credentials::{Credential, CredentialsOfPlugins, HostCredentials};

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use forebay_apimachinery::json::go_quote;
 use forebay_connector::{Error, Pool, PoolOptions, connect};
 use forebay_rt::Clock;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::BodyExt as _;
 use kube::client::Body as RequestBody;
@@ -36,6 +36,8 @@ pub struct Remote {
 #[derive(Clone, Debug)]
 pub struct RemoteAnswer {
     pub number: u16,
+    /// Whether it says when to come back.
+    pub has_retry_after: bool,
     pub body: Bytes,
 }
 
@@ -82,6 +84,9 @@ impl Remote {
         config.root_cert = authorities(&cluster, read)?;
         config.accept_invalid_certs = cluster["insecure-skip-tls-verify"].as_bool().unwrap_or_default();
         config.tls_server_name = Some(text(&cluster, "tls-server-name")).filter(|name| !name.is_empty());
+        let proxy = Some(text(&cluster, "proxy-url")).filter(|url| !url.is_empty());
+        config.proxy_url =
+            proxy.map(|url| url.parse::<Uri>()).transpose().map_err(|why| format!("proxy-url: {why}"))?;
         if let Some((chain, secret)) = credential.identity {
             config.auth_info.client_certificate_data = Some(chain);
             config.auth_info.client_key_data = Some(secret.into());
@@ -107,7 +112,8 @@ impl Remote {
         // It is never closed.
         let _turn = self.calls.acquire().await;
         let answer = self.pool.send(self.request(body)).await.map_err(|error| self.fault(&error))?;
-        let number = answer.status().as_u16();
+        let (number, has_retry_after) =
+            (answer.status().as_u16(), answer.headers().contains_key(RETRY_AFTER));
         let (mut body, mut whole) = (answer.into_body(), BytesMut::new());
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(|error| self.fault(&error))?.into_data() else { continue };
@@ -117,7 +123,7 @@ impl Remote {
             }
             whole.extend_from_slice(&data);
         }
-        Ok(RemoteAnswer { number, body: whole.freeze() })
+        Ok(RemoteAnswer { number, has_retry_after, body: whole.freeze() })
     }
 
     fn request(&self, body: Bytes) -> Request<RequestBody> {

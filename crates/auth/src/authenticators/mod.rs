@@ -7,6 +7,8 @@
 //! Source: apiserver v1.36.3 `authentication/request/union/union.go`.
 
 mod accounts;
+mod bootstrap;
+mod further;
 mod shown;
 mod token_file;
 
@@ -21,12 +23,14 @@ use crate::asker::Asker;
 use crate::certificates::{Credentials, Peer};
 use crate::tokens::{Grounds, ServiceAccountTokens};
 use accounts::Accounts;
+use bootstrap::BootstrapTokens;
+pub use further::{BootstrapTokenUse, FurtherAuthentication};
 use shown::ShownCertificate;
 use token_file::TokenFile;
 
 /// The chain.
 pub struct Authenticators {
-    chain: Vec<Box<dyn Authenticator>>,
+    chain: Vec<Arc<dyn Authenticator>>,
     credentials: Arc<Credentials>,
     clock: Clock,
     // Whom a token is for that does not say it, and who asks for nobody in particular.
@@ -39,19 +43,28 @@ pub struct Authenticators {
 pub struct Unauthorized(pub String);
 
 impl Authenticators {
-    /// - `grounds`: what service accounts' tokens stand on.
-    pub fn new(
+    /// Of tokens those that are known here come first, because others are asked about the rest, which costs
+    /// more.
+    ///
+    /// - `grounds`: what tokens stand on that are kept here.
+    pub fn new<G: Grounds + Clone + 'static>(
         clock: Clock,
         credentials: Arc<Credentials>,
         accounts: Arc<ServiceAccountTokens>,
-        grounds: impl Grounds + 'static,
+        grounds: G,
+        further: &FurtherAuthentication,
     ) -> Authenticators {
         let api_audiences = accounts.config().api_audiences.clone();
-        let chain: Vec<Box<dyn Authenticator>> = vec![
-            Box::new(ShownCertificate),
-            Box::new(TokenFile { credentials: credentials.clone(), api_audiences: api_audiences.clone() }),
-            Box::new(Accounts { tokens: accounts, grounds, clock: clock.clone() }),
+        let mut chain: Vec<Arc<dyn Authenticator>> = vec![
+            Arc::new(ShownCertificate),
+            Arc::new(TokenFile { credentials: credentials.clone(), api_audiences: api_audiences.clone() }),
+            Arc::new(Accounts { tokens: accounts, grounds: grounds.clone(), clock: clock.clone() }),
         ];
+        if further.bootstrap_tokens == BootstrapTokenUse::Believed {
+            let (clock, api_audiences) = (clock.clone(), api_audiences.clone());
+            chain.push(Arc::new(BootstrapTokens { grounds, clock, api_audiences }));
+        }
+        chain.extend(further.remote.clone());
         Authenticators { chain, credentials, clock, api_audiences }
     }
 
@@ -144,7 +157,7 @@ mod tests {
             (vec![refuse, known, refuse], Some("t"), Ok(Some("bob"))),
         ] {
             let chain = Authenticators {
-                chain: members.iter().map(|says| Box::new(Says(*says)) as Box<dyn Authenticator>).collect(),
+                chain: members.iter().map(|says| Arc::new(Says(*says)) as Arc<dyn Authenticator>).collect(),
                 credentials: Arc::default(),
                 clock: Clock::manual(0).0,
                 api_audiences: Vec::new(),

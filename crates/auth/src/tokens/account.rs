@@ -50,6 +50,9 @@ pub struct Found {
     // Of a Secret, in base64.
     #[serde(default)]
     data: BTreeMap<String, String>,
+    // Of a Secret.
+    #[serde(default, rename = "type")]
+    sort: String,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +67,20 @@ struct Metadata {
 }
 
 impl Found {
+    /// What a Secret is for.
+    pub(crate) fn sort(&self) -> &str {
+        &self.sort
+    }
+
+    /// What a Secret holds by `name`; nothing, if that cannot be read.
+    pub(crate) fn datum(&self, name: &str) -> Vec<u8> {
+        self.data.get(name).and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
     /// Whether it should have been gone for longer than clocks are apart.
     fn is_past(&self, now: Timestamp) -> bool {
         let leeway = SignedDuration::from_secs(LEEWAY.as_secs() as i64);

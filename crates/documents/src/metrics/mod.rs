@@ -3,6 +3,7 @@
 //! In: counters of other rooms. Out: the classic text format. Never: counts by itself.
 
 mod aggregator;
+mod authentication;
 pub mod authorization;
 pub mod caches;
 pub mod encryption;
@@ -14,4 +15,5 @@ mod text;
 pub mod webhooks;
 
 pub use aggregator::Availability;
+pub use authentication::{ActiveFetch, Attempt, AuthenticationMetrics, ImpersonationMode, Went};
 pub use text::{CONTENT_TYPE, Labels, Text};

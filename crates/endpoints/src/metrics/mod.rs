@@ -20,7 +20,8 @@ use forebay_authorization::AuthorizationMetrics;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
 use forebay_documents::metrics::{
-    Availability, Text, authorization, caches, encryption, flow, process, storage, tasks, webhooks,
+    AuthenticationMetrics, Availability, Text, authorization, caches, encryption, flow, process, storage,
+    tasks, webhooks,
 };
 use forebay_encryption::EncryptionMetrics;
 use forebay_pieces::{EventBlocks, SharedLists};
@@ -54,19 +55,34 @@ pub struct Metrics {
     watches: Flight,
     identity: Arc<IdentityCounts>,
     pub connections: Arc<ConnectionCounts>,
-    webhooks: Arc<WebhookMetrics>,
-    authorization: Arc<AuthorizationMetrics>,
-    // Where something is encrypted at rest.
-    encryption: Option<Arc<EncryptionMetrics>>,
+    others: CountedElsewhere,
+}
+
+/// What others count.
+#[derive(Default)]
+pub struct CountedElsewhere {
+    pub webhooks: Arc<WebhookMetrics>,
+    pub authentication: Arc<AuthenticationMetrics>,
+    pub authorization: Arc<AuthorizationMetrics>,
+    /// Where something is encrypted at rest.
+    pub encryption: Option<Arc<EncryptionMetrics>>,
+}
+
+impl CountedElsewhere {
+    fn write(&self, text: &mut Text) {
+        webhooks::write(text, &self.webhooks.counted());
+        authorization::write(text, &self.authorization.counted());
+        self.authentication.write(text);
+        webhooks::write_conversions(text, &self.webhooks.conversions.counted());
+        webhooks::write_policies(text, &self.webhooks.policies.counted());
+        if let Some(counted) = &self.encryption {
+            encryption::write(text, &counted.counted());
+        }
+    }
 }
 
 impl Metrics {
-    pub fn new(
-        clock: Clock,
-        identity: Arc<IdentityCounts>,
-        webhooks: Arc<WebhookMetrics>,
-        authorization: Arc<AuthorizationMetrics>,
-    ) -> Metrics {
+    pub fn new(clock: Clock, identity: Arc<IdentityCounts>, others: CountedElsewhere) -> Metrics {
         let other: Arc<str> = Arc::from("other");
         Metrics {
             clock,
@@ -79,15 +95,8 @@ impl Metrics {
             watches: Flight::default(),
             identity,
             connections: Arc::default(),
-            webhooks,
-            authorization,
-            encryption: None,
+            others,
         }
-    }
-
-    /// The same, which tells of encryption at rest.
-    pub fn with_encryption(self, encryption: Option<Arc<EncryptionMetrics>>) -> Metrics {
-        Metrics { encryption, ..self }
     }
 
     /// Counts the events of one watch of `served`.
@@ -120,13 +129,7 @@ impl Metrics {
         for (kind, label) in [(RequestKind::Mutating, "mutating"), (RequestKind::ReadOnly, "readOnly")] {
             text.value(name, &[("request_kind", label)], inflight.taken(kind));
         }
-        webhooks::write(&mut text, &self.webhooks.counted());
-        authorization::write(&mut text, &self.authorization.counted());
-        webhooks::write_conversions(&mut text, &self.webhooks.conversions.counted());
-        webhooks::write_policies(&mut text, &self.webhooks.policies.counted());
-        if let Some(counted) = &self.encryption {
-            encryption::write(&mut text, &counted.counted());
-        }
+        self.others.write(&mut text);
         availability.write(&mut text);
         audit::write(&mut text, audit.map(|counts| &**counts));
         flow::write(&mut text, &flow_control.map(FlowControl::metrics).unwrap_or_default());
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_when_its_answer_is_over() {
-        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), Arc::default(), Arc::default()));
+        let metrics = Arc::new(Metrics::new(Clock::system(), Arc::default(), CountedElsewhere::default()));
         let info = RequestInfo::parse(&Method::GET, "/healthz/ping", &Query::default()).expect("a path");
         let labels = RequestLabels::new(&Method::GET, &info, None, false);
         let mut record = Record::begin(&metrics, &labels, metrics.clock.now(), false);

@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use forebay_controllers::Selection;
 use forebay_encryption::Reload;
-use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
 
 use super::reader::Reader;
 use super::{
-    Anonymous, Authentication, Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits, MemoryLimit,
-    ServeConfig, ServiceAccounts, Serving, Tls, TlsPolicy, admission, audit, authorization, front_proxy,
-    operating,
+    Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig, Serving, Tls, TlsPolicy,
+    admission, audit, authentication, authorization, front_proxy, operating,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -43,7 +41,7 @@ impl ServeConfig {
             encryption: encryption(&read)?,
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
-            authentication: authentication(&read, &mut warnings)?,
+            authentication: authentication::decide(&read)?,
             front_proxy: front_proxy::decide(&read)?,
             kubelets: front_proxy::kubelets(&read)?,
             authorization: authorization::decide(&read)?,
@@ -72,6 +70,7 @@ fn feature_gates(read: &Reader) -> Result<Vec<String>, Error> {
     let settings = read.list("feature-gates");
     let names: Result<Vec<_>, _> =
         settings.iter().map(|setting| gates::check(setting).map(str::to_owned)).collect();
+    let names = names.map(|all| all.into_iter().filter(|name| !gates::has_effect(name)).collect());
     names.map_err(|reason| read.refuse("feature-gates", reason))
 }
 
@@ -163,72 +162,6 @@ fn tls(
         policy,
         names,
     })
-}
-
-fn authentication(read: &Reader, warnings: &mut Vec<String>) -> Result<Authentication, Error> {
-    let anonymous = match read.optional("anonymous-auth", values::bool)? {
-        Some(false) => Anonymous::Nothing,
-        Some(true) => {
-            warnings.push(
-                "--anonymous-auth: without credentials only health and version are answered".to_owned(),
-            );
-            Anonymous::HealthAndVersion
-        }
-        None => Anonymous::HealthAndVersion,
-    };
-    Ok(Authentication {
-        token_auth_file: read.path("token-auth-file"),
-        anonymous,
-        service_accounts: service_accounts(read)?,
-    })
-}
-
-fn service_accounts(read: &Reader) -> Result<ServiceAccounts, Error> {
-    let issuers = read.list("service-account-issuer");
-    check_issuers(&issuers).map_err(|reason| read.refuse("service-account-issuer", reason))?;
-    let mut api_audiences = read.list("api-audiences");
-    if api_audiences.is_empty() {
-        api_audiences.clone_from(&issuers);
-    }
-    let files = read.list("service-account-key-file");
-    Ok(ServiceAccounts {
-        issuers,
-        api_audiences,
-        key_files: files.into_iter().filter(|file| !file.is_empty()).map(PathBuf::from).collect(),
-        signing_key_file: read.path("service-account-signing-key-file"),
-        max_token_expiration: read.parsed("service-account-max-token-expiration", token_expiration)?,
-        pod_tokens: match read.parsed("service-account-extend-token-expiration", values::bool)? {
-            true => PodTokens::Extended,
-            false => PodTokens::AsRequested,
-        },
-        secret_tokens: match read.parsed("service-account-lookup", values::bool)? {
-            true => SecretTokens::LookedUp,
-            false => SecretTokens::Believed,
-        },
-        keys_uri: read.optional("service-account-jwks-uri", https_url)?,
-    })
-}
-
-fn https_url(value: &str) -> Result<String, String> {
-    match value.strip_prefix("https://") {
-        Some(rest) if !rest.is_empty() => Ok(value.to_owned()),
-        _ => Err("requires https scheme".to_owned()),
-    }
-}
-
-fn check_issuers(issuers: &[String]) -> Result<(), String> {
-    for (place, issuer) in issuers.iter().enumerate() {
-        if issuer.is_empty() {
-            return Err("contains an empty string".to_owned());
-        }
-        if issuer.contains(':') && !issuer.contains("://") {
-            return Err("contains a ':' but is not a URL".to_owned());
-        }
-        if issuers[..place].contains(issuer) {
-            return Err("contains an issuer twice".to_owned());
-        }
-    }
-    if issuers.is_empty() { Err("needs an issuer".to_owned()) } else { Ok(()) }
 }
 
 fn limits(read: &Reader) -> Result<Limits, Error> {
@@ -357,13 +290,4 @@ fn unless_zero(value: &str) -> Result<Option<Duration>, String> {
 
 fn count_unless_zero(value: &str) -> Result<Option<u32>, String> {
     Ok(Some(values::number(value, i32::MAX as u32)?).filter(|count| *count > 0))
-}
-
-fn token_expiration(value: &str) -> Result<Option<Duration>, String> {
-    match unless_zero(value)? {
-        Some(life) if life < Duration::from_secs(3600) || life.as_secs() > u64::from(u32::MAX) => {
-            Err("must be between 1 hour and 2^32 seconds".to_owned())
-        }
-        life => Ok(life),
-    }
 }

@@ -41,6 +41,11 @@ impl Reader<'_> {
         self.given(name).map(|(value, _)| PathBuf::from(value))
     }
 
+    /// Whether somebody has said anything of it.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.raw.get(name).is_some()
+    }
+
     /// All values of a list, or its default.
     pub fn list(&self, name: &'static str) -> Vec<String> {
         match self.raw.get(name) {

@@ -71,6 +71,9 @@ const SAMPLES: &[(&str, &str)] = &[
     ("client-ca-file", "ca.pem"),
     ("token-auth-file", "tokens.csv"),
     ("anonymous-auth", "false"),
+    ("authentication-config", "authentication.yaml"),
+    ("authentication-token-webhook-config-file", "hook.yaml"),
+    ("enable-bootstrap-token-auth", "true"),
     ("api-audiences", "a,b"),
     ("service-account-issuer", "https://issuer"),
     ("service-account-extend-token-expiration", "false"),
@@ -192,7 +195,27 @@ fn every_served_flag_changes_what_is_decided() {
             etcd
         );
     }
-    // The pairs and what goes with etcd are sampled above; the file is read by the layers.
+    let oidc = "--oidc-issuer-url=https://i --oidc-client-id=c";
+    let hook = "--authentication-token-webhook-config-file=h";
+    let issuer = format!("{:?}", config(oidc));
+    assert_ne!(issuer, default);
+    for more in [
+        "--oidc-ca-file=ca.pem",
+        "--oidc-username-claim=email",
+        "--oidc-username-prefix=-",
+        "--oidc-groups-claim=groups",
+        "--oidc-groups-claim=groups --oidc-groups-prefix=oidc:",
+        "--oidc-signing-algs=ES256,RS256",
+        "--oidc-required-claim=hd=example.com",
+    ] {
+        assert_ne!(format!("{:?}", config(&format!("{oidc} {more}"))), issuer, "{more}");
+    }
+    for more in ["--authentication-token-webhook-version=v1", "--authentication-token-webhook-cache-ttl=0s"] {
+        let both = format!("{:?}", config(&format!("{hook} {more}")));
+        assert_ne!(both, format!("{:?}", config(hook)), "{more}");
+    }
+    // The pairs, what goes with etcd, with a provider and with a webhook are sampled above; the file is read by
+    // the layers.
     let apart = BTreeSet::from([
         "tls-cert-file",
         "tls-private-key-file",
@@ -200,6 +223,17 @@ fn every_served_flag_changes_what_is_decided() {
         "proxy-client-key-file",
         "kubelet-client-certificate",
         "kubelet-client-key",
+        "oidc-issuer-url",
+        "oidc-client-id",
+        "oidc-ca-file",
+        "oidc-username-claim",
+        "oidc-username-prefix",
+        "oidc-groups-claim",
+        "oidc-groups-prefix",
+        "oidc-signing-algs",
+        "oidc-required-claim",
+        "authentication-token-webhook-version",
+        "authentication-token-webhook-cache-ttl",
         "etcd-cafile",
         "etcd-certfile",
         "etcd-keyfile",
@@ -309,6 +343,31 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
             "--service-account-issuer=a --service-account-issuer=a",
             2,
             "invalid argument \"a,a\" for --service-account-issuer: contains an issuer twice",
+        ),
+        (
+            "--oidc-username-claim=email",
+            1,
+            "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set",
+        ),
+        (
+            "--oidc-issuer-url=https://i --oidc-client-id=c --authentication-config=f",
+            1,
+            "authentication-config file and oidc-* flags are mutually exclusive",
+        ),
+        (
+            "--oidc-issuer-url=https://i --oidc-client-id=c --oidc-signing-algs=RS256,HS256",
+            2,
+            "invalid argument \"RS256,HS256\" for --oidc-signing-algs: oidc: unsupported signing alg: \"HS256\"",
+        ),
+        (
+            "--oidc-issuer-url=https://i --oidc-client-id=c --oidc-required-claim=hd",
+            2,
+            "invalid argument \"hd\" for --oidc-required-claim: malformed pair, expect string=string",
+        ),
+        (
+            "--authentication-token-webhook-version=v2",
+            2,
+            "invalid argument \"v2\" for --authentication-token-webhook-version: unsupported authentication webhook version \"v2\", supported versions are \"v1\", \"v1beta1\"",
         ),
         ("--tls-cert-file=a", 1, "--tls-cert-file needs --tls-private-key-file"),
         ("--tls-private-key-file=a", 1, "--tls-private-key-file needs --tls-cert-file"),

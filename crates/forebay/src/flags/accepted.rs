@@ -48,7 +48,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("egress-selector-config-file", One, NO_OUTGOING),
     harmless("emulated-version", List, NO_EMULATION),
     harmless("emulation-forward-compatible", Bool, NO_EMULATION),
-    harmless("enable-bootstrap-token-auth", Bool, STRICTER),
     judged("enable-garbage-collector", Bool, enable_garbage_collector),
     harmless("enable-logs-handler", Bool, STRICTER),
     harmless("endpoint-reconciler-type", One, NO_PEERS),

@@ -1,6 +1,7 @@
 //! The feature gates of Kubernetes v1.36, so that a command line made for kube-apiserver is understood.
 //!
-//! None has an effect here: what is served is in COMPAT.md, not behind a gate. A name that Kubernetes does
+//! One has an effect here, `ConstrainedImpersonation`; what is served otherwise is in COMPAT.md, not behind a
+//! gate. A name that Kubernetes does
 //! not have, or a value that it does not let one set, is an error in its words.
 
 use super::values;
@@ -25,6 +26,20 @@ pub fn check(setting: &str) -> Result<&str, String> {
         }
         Some(Gate::Open | Gate::Locked(_)) => Ok(name),
     }
+}
+
+/// Whether it matters how a gate is set.
+pub fn has_effect(name: &str) -> bool {
+    name == "ConstrainedImpersonation"
+}
+
+/// Whether a gate that is open by default is open by settings that were checked; of several the last counts.
+pub fn is_on(name: &str, settings: &[String]) -> bool {
+    let mut said = settings.iter().rev().filter_map(|setting| {
+        let (named, value) = setting.strip_prefix("kube:").unwrap_or(setting).split_once('=')?;
+        (named.trim() == name).then(|| values::bool(value.trim()).unwrap_or(true))
+    });
+    said.next().unwrap_or(true)
 }
 
 enum Gate {
@@ -125,6 +140,20 @@ const LOCKED_OFF: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_setting_of_a_gate_counts() {
+        for (settings, want) in [
+            (&[][..], true),
+            (&["X=false"], false),
+            (&["kube: X = false"], false),
+            (&["X=false", "Y=true", "X=true"], true),
+            (&["XY=false"], true),
+        ] {
+            let settings: Vec<String> = settings.iter().map(|one| (*one).to_owned()).collect();
+            assert_eq!(is_on("X", &settings), want, "{settings:?}");
+        }
+    }
 
     #[test]
     fn gates_are_checked_in_kube_apiservers_words() {

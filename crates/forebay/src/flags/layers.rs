@@ -244,10 +244,6 @@ mod tests {
             ),
             (&[("etcd-servers-overrides", "")], "etcd-servers-overrides"),
             (
-                &[("oidc-issuer-url", "x")],
-                "--oidc-issuer-url is not served yet: users would not be authenticated as it says",
-            ),
-            (
                 &[("etcd-servers-overrides", "x")],
                 "--etcd-servers-overrides is not served yet: all objects are kept in one store",
             ),

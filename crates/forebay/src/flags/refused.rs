@@ -9,25 +9,11 @@ const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag 
     Flag { name, kind, class: Class::Refused(why) }
 }
 
-const AUTHENTICATION: &str = "users would not be authenticated as it says";
 const ABAC: &str = "ABAC is what RBAC has taken the place of: no request would be judged by it";
 
 pub(super) const REFUSED: &[Flag] = &[
-    refused("authentication-config", One, AUTHENTICATION),
-    refused("authentication-token-webhook-cache-ttl", One, AUTHENTICATION),
-    refused("authentication-token-webhook-config-file", One, AUTHENTICATION),
-    refused("authentication-token-webhook-version", One, AUTHENTICATION),
     refused("authorization-policy-file", One, ABAC),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
-    refused("oidc-ca-file", One, AUTHENTICATION),
-    refused("oidc-client-id", One, AUTHENTICATION),
-    refused("oidc-groups-claim", One, AUTHENTICATION),
-    refused("oidc-groups-prefix", One, AUTHENTICATION),
-    refused("oidc-issuer-url", One, AUTHENTICATION),
-    refused("oidc-required-claim", List, AUTHENTICATION),
-    refused("oidc-signing-algs", List, AUTHENTICATION),
-    refused("oidc-username-claim", One, AUTHENTICATION),
-    refused("oidc-username-prefix", One, AUTHENTICATION),
     refused("service-account-signing-endpoint", One, "tokens would be signed with a key kept here"),
     refused("strict-transport-security-directives", List, "browsers would not be told to insist on HTTPS"),
     refused("tls-curve-preferences", List, "other curves would be offered too"),

@@ -346,7 +346,14 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", r#"{"spec":{"namespace":"default"}}"#, 201).says("\"resourceRules\""),
     ])),
     claim(WHO, "front proxy (`--requestheader-*`)", Tests(&["a_proxy_that_is_believed_says_whom_a_request_is_from_and_nobody_else_does", "what_tells_who_asks_is_kept_published"])),
-    claim(WHO, "OIDC, webhook tokens, bootstrap tokens", Tests(&["every_flag_is_of_the_class_that_is_said"])),
+    claim(WHO, "OIDC (`--oidc-*`, `--authentication-config`)", Partly(&[get("/metrics", 200).says("authentication_attempts{result=\"success\"}")], &[
+        "tokens_of_providers_stand_for_the_same_users_and_are_refused_in_the_same_words", "keys_are_fetched_once_for_all_who_wait_and_again_when_they_rotate",
+        "issuers_are_replaced_once_the_new_ones_are_there", "claims_make_a_user_by_name_and_by_expression",
+    ])),
+    claim(WHO, "webhook tokens (`--authentication-token-webhook-*`)", Tests(&[
+        "a_webhooks_word_counts_for_a_while_be_it_yes_or_no_and_what_it_could_not_say_does_not", "a_webhook_that_cannot_now_is_asked_again_and_one_that_hangs_is_left",
+    ])),
+    claim(WHO, "bootstrap tokens (`--enable-bootstrap-token-auth`)", Tests(&["a_token_is_good_if_every_part_of_its_secret_is", "a_machine_joins_by_a_bootstrap_token"])),
     claim(WHO, "impersonation (`Impersonate-*`, `kubectl --as`)", Asked(&[
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201)
             .with(&[("Impersonate-User", "jane"), ("Content-Type", "application/json")]).says("\"username\":\"jane\""),

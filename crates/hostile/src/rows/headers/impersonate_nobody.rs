@@ -6,7 +6,7 @@ pub(super) const ROW: Row = Row {
     name: "headers-impersonate-nobody",
     who: Who::Admin,
     act: Act::Request(request),
-    law: Law::says(&[400, 500]),
+    law: Law::says(&[400]),
     ..Row::BASE
 };
 
