@@ -6,6 +6,7 @@
 //! registry, a store, HTTP.
 
 mod chain;
+mod optional;
 mod plugin;
 mod plugins;
 mod settings;

@@ -214,6 +214,11 @@ impl WriteAttributes<'_> {
         *self.verb == Verb::Update
     }
 
+    /// Whether it leaves an object.
+    pub fn stores(&self) -> bool {
+        self.creates() || self.updates()
+    }
+
     pub fn deletes(&self) -> bool {
         *self.verb == Verb::Delete
     }

@@ -325,14 +325,16 @@ impl Status {
         status
     }
 
+    /// What it is about, as far as it is said: members of its details, in the order in which they are sent.
+    pub fn subject(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let texts = [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)];
+        texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(member, text)| (member, text.as_str()))
+    }
+
     fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
-        for (member, text) in
-            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
-        {
-            if !text.is_empty() {
-                details.insert(member.into(), json!(text));
-            }
+        for (member, text) in self.subject() {
+            details.insert(member.into(), json!(text));
         }
         if !self.causes.is_empty() {
             details.insert("causes".into(), self.causes.iter().map(Cause::to_value).collect());
@@ -356,18 +358,15 @@ impl Cause {
         (!hidden).then(|| self.reason.as_str())
     }
 
+    /// Its members, in the order in which they are sent.
+    pub fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let reason = self.shown_reason().unwrap_or_default();
+        let texts = [("reason", reason), ("message", &*self.message), ("field", &*self.field)];
+        texts.into_iter().filter(|(_, text)| !text.is_empty())
+    }
+
     fn to_value(&self) -> Value {
-        let mut cause = json!({});
-        if !self.message.is_empty() {
-            cause["message"] = json!(self.message);
-        }
-        if let Some(reason) = self.shown_reason() {
-            cause["reason"] = json!(reason);
-        }
-        if !self.field.is_empty() {
-            cause["field"] = json!(self.field);
-        }
-        cause
+        Value::Object(self.members().map(|(member, text)| (member.into(), text.into())).collect())
     }
 }
 

@@ -28,8 +28,11 @@ pub struct RequestContext {
 
 /// The turn of a request that is worked on.
 pub trait Turn: Send + Sync {
-    /// Somebody else is waited for: others may have the turn.
+    /// Somebody outside of this server is waited for: others may have the turn.
     fn pause(&self);
+
+    /// The store is waited for: others may have the turn, unless many wait for it already.
+    fn pause_for_store(&self);
 
     /// What was waited for is there: ready once the request has a turn again. Dropping it gives that up.
     fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
@@ -67,8 +70,17 @@ struct Noted {
 impl RequestContext {
     /// What `wait` gives. The request's turn is somebody else's meanwhile. Cancel-safe, if `wait` is.
     pub async fn away<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.resumed(|turn| turn.pause(), wait).await
+    }
+
+    /// What `wait` gives, which waits for the store. As [`RequestContext::away`].
+    pub async fn at_store<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.resumed(|turn| turn.pause_for_store(), wait).await
+    }
+
+    async fn resumed<T>(&self, pause: impl FnOnce(&dyn Turn), wait: impl Future<Output = T>) -> T {
         let Some(turn) = &self.turn else { return wait.await };
-        turn.pause();
+        pause(&**turn);
         let came = wait.await;
         turn.resume().await;
         came
@@ -202,6 +214,10 @@ mod tests {
             self.say("pause");
         }
 
+        fn pause_for_store(&self) {
+            self.say("pause for the store");
+        }
+
         fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
             self.say("resume");
             Box::pin(std::future::ready(()))
@@ -215,9 +231,12 @@ mod tests {
         let context = RequestContext { turn: Some(said.clone()), ..RequestContext::default() };
         let answered = context.away(async { said.say("wait") }).now_or_never();
         assert_eq!(answered, Some(()));
-        assert_eq!(*said.0.lock().unwrap_or_else(PoisonError::into_inner), ["pause", "wait", "resume"]);
+        let words = || std::mem::take(&mut *said.0.lock().unwrap_or_else(PoisonError::into_inner));
+        assert_eq!(words(), ["pause", "wait", "resume"]);
+        assert_eq!(context.at_store(async { said.say("wait") }).now_or_never(), Some(()));
+        assert_eq!(words(), ["pause for the store", "wait", "resume"]);
         // Who does not wait any more says nothing: its turn ends with it.
         assert!(context.away(std::future::pending::<()>()).now_or_never().is_none());
-        assert_eq!(said.0.lock().unwrap_or_else(PoisonError::into_inner).last(), Some(&"pause"));
+        assert_eq!(words(), ["pause"]);
     }
 }

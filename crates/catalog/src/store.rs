@@ -10,8 +10,10 @@ use bytes::Bytes;
 use forebay_apimachinery::{Key, Reason, Revision, Status};
 use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse, Versioned};
 use forebay_object::{Interner, Object, Scope};
+use forebay_rt::Clock;
 use forebay_schema::builtin::protobuf;
-use forebay_watchcache::{Cacher, Reach};
+use forebay_watchcache::limits::FRESH_WAIT;
+use forebay_watchcache::{Cacher, Reach, Snapshot};
 
 use crate::counts::ListCounts;
 use crate::errors;
@@ -307,6 +309,16 @@ impl Store {
     pub async fn live(&self, key: &Key) -> Result<Option<Current>, Status> {
         let found = self.backend.get(key).await.map_err(|error| errors::read(&error))?;
         found.map(|found| self.current(key.clone(), &found)).transpose()
+    }
+
+    /// What is there once it is read, with every commit that was acknowledged before.
+    ///
+    /// # Errors
+    /// 429 and 504 when the cache cannot answer.
+    pub async fn fresh(&self, clock: &Clock) -> Result<Arc<Snapshot>, Status> {
+        self.cacher.wait_ready().await;
+        let deadline = clock.now() + FRESH_WAIT;
+        self.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))
     }
 
     fn current(&self, key: Key, found: &Versioned) -> Result<Current, Status> {

@@ -30,7 +30,7 @@ pub struct Question {
     pub attributes: (&'static str, Value),
 }
 
-const VERBS: [&str; 12] = [
+const KNOWN_VERBS: [&str; 11] = [
     "get",
     "list",
     "watch",
@@ -42,8 +42,8 @@ const VERBS: [&str; 12] = [
     "bind",
     "escalate",
     "impersonate",
-    "*",
 ];
+const VERBS: [&str; 12] = known_verbs_and(["*"]);
 const PATH_VERBS: [&str; 5] = ["get", "head", "post", "options", "*"];
 const GROUPS: [&str; 7] =
     ["", "apps", "batch", "example.com", "rbac.authorization.k8s.io", "*", "extensions"];
@@ -66,21 +66,7 @@ const RESOURCES: [&str; 14] = [
 const NAMES: [&str; 4] = ["x", "y", "z", "*"];
 const PATHS: [&str; 9] = ["/own", "/own/*", "/api", "/api/*", "/apis/*", "/metrics", "/m*", "*", "/"];
 
-const ASKED_VERBS: [&str; 13] = [
-    "get",
-    "list",
-    "watch",
-    "create",
-    "update",
-    "patch",
-    "delete",
-    "deletecollection",
-    "bind",
-    "escalate",
-    "impersonate",
-    "frob",
-    "*",
-];
+const ASKED_VERBS: [&str; 13] = known_verbs_and(["frob", "*"]);
 const ASKED_GROUPS: [&str; 8] =
     ["", "apps", "batch", "example.com", "rbac.authorization.k8s.io", "*", "extensions", "none"];
 const ASKED_RESOURCES: [&str; 10] =
@@ -90,6 +76,16 @@ const ASKED_NAMES: [&str; 5] = ["", "x", "y", "w", "*"];
 // Not whether the server is well, which is told to everyone here.
 const ASKED_PATHS: [&str; 11] =
     ["/own", "/own/", "/own/etcd", "/api", "/api/v1", "/apis/apps", "/metrics", "/mx", "/", "/other", "own"];
+
+/// [`KNOWN_VERBS`], and `more` behind them.
+const fn known_verbs_and<const N: usize, const M: usize>(more: [&'static str; M]) -> [&'static str; N] {
+    let (mut all, mut at) = ([""; N], 0);
+    while at < N {
+        all[at] = if at < KNOWN_VERBS.len() { KNOWN_VERBS[at] } else { more[at - KNOWN_VERBS.len()] };
+        at += 1;
+    }
+    all
+}
 
 struct Draw(Random);
 

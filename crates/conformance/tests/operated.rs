@@ -30,7 +30,7 @@ fn page(answer: &RawAnswer) -> Value {
     page
 }
 
-const ACCEPTED: [&str; 11] = [
+const ACCEPTED: [&str; 12] = [
     "application/json;as=Statusz;g=config.k8s.io;v=v1beta1",
     "application/json;as=Statusz;g=config.k8s.io;v=v1alpha1",
     "application/json;as=Flagz;g=config.k8s.io;v=v1beta1",
@@ -38,6 +38,7 @@ const ACCEPTED: [&str; 11] = [
     "application/json;as=Flagz;g=config.k8s.io;v=v1",
     "application/json;as=Flagz;v=v1beta1",
     "application/json",
+    "application/vnd.kubernetes.protobuf",
     "text/html",
     "text/plain;as=Flagz;g=config.k8s.io;v=v1beta1",
     "application/json;as=Flagz;g=config.k8s.io;v=v1beta1;stream=watch",

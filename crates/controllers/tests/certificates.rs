@@ -100,7 +100,9 @@ async fn ask(world: &World, user: &str, name: &str, signer: &str, request: Strin
     let caller = Caller { name: user.to_owned(), ..Caller::default() };
     let target = Target { caller: Some(Arc::new(caller)), ..world.target(REQUESTS) };
     let body = Body::Json(body.to_string().into());
-    world.registry.create(&target, &body, &CreateOptions::default()).await.expect("created");
+    // An object that nobody is said to own has no owners after an update either.
+    let options = CreateOptions { field_manager: user.to_owned(), ..CreateOptions::default() };
+    world.registry.create(&target, &body, &options).await.expect("created");
     world.get(&format!("{REQUESTS}/{name}")).await
 }
 
@@ -135,6 +137,9 @@ async fn a_node_that_may_have_its_certificate_gets_one_and_no_other() {
     let certificate =
         STANDARD.decode(renewed["status"]["certificate"].as_str().expect("there")).expect("it is");
     assert_eq!(expires(&certificate).map(jiff::Timestamp::as_second), Some(1_700_003_600));
+    // Who writes is the account, by kube-controller-manager's name.
+    let managers = renewed["metadata"]["managedFields"].as_array().expect("a list");
+    assert!(managers.iter().any(|one| one["manager"] == "kube-controller-manager"), "{managers:#?}");
 
     // Somebody else's certificate, and what is no kubelet's.
     ask(&world, "system:node:two", "other", KUBELET_CLIENT, pem("system:node:three", "system:nodes")).await;

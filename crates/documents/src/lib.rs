@@ -4,15 +4,18 @@
 //! kept. Never: a request, a header, a code; who may read what.
 
 pub mod discovery;
+mod documents;
 pub mod health;
 pub mod metrics;
 pub mod openapi;
 pub mod slis;
+pub mod version;
+pub mod zpages;
+
+pub use documents::Documents;
 
 /// What the tests describe: the built-in resources.
 #[cfg(test)]
 fn built_ins() -> forebay_catalog::Catalog {
     forebay_catalog::table::without_stores(forebay_strategy::convert::of)
 }
-pub mod version;
-pub mod zpages;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::options::Query;
+use forebay_pieces::{Member, indent};
 use forebay_room::Held;
 use forebay_schema::builtin::protobuf;
 use forebay_transport::{ResponseChannel, RunOn, StalledReaders};
@@ -14,10 +15,8 @@ use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::limits::GZIP_BYTES_MIN;
-use crate::member::Member;
 use crate::negotiate::{self, Form};
 use crate::offload;
-use crate::pretty;
 use crate::response::ResponseBody;
 use crate::rooms::Rooms;
 use crate::status::Failure;
@@ -55,7 +54,7 @@ pub fn object(code: StatusCode, json: Bytes, form: Form, takes_gzip: bool) -> Re
     let bytes = match (form.media, form.pretty) {
         (Media::Yaml, _) => Bytes::from(forebay_yaml::from_json(&json).map_err(Status::internal)?),
         (Media::Protobuf, _) => Bytes::from(protobuf::from_json(&json).map_err(Status::internal)?),
-        (_, true) => Bytes::from(pretty::indent(&json)),
+        (_, true) => Bytes::from(indent(&json)),
         (_, false) => json,
     };
     Ok(sized(code, form.media.content_type(), bytes, takes_gzip))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::answer::{self, HttpResponse};
 use crate::handler::{Handler, Head};
 use crate::negotiate::{self, Answered};
-use crate::resource::shown;
+use crate::shown::shown;
 use crate::status::{self, Failure};
 
 /// The store, as kube-apiserver names its first one; and the health check that knows how it is.
@@ -31,7 +31,7 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
         return Err(Status::not_found("", "componentstatuses", target.name()).into());
     }
     let mut one = component(handler);
-    let shown = shown(form, head)?;
+    let shown = shown(form, &head.query)?;
     let json = match (shown.what, answered) {
         (As::Object, Answered::Object) => one.to_string().into_bytes(),
         (As::Object, Answered::List) => {

@@ -8,10 +8,9 @@ use forebay_apimachinery::accept::{Media, aggregated_discovery};
 use forebay_audit::Audit;
 use forebay_auth::tokens::openid::{CONFIGURATION_PATH, KEYS_PATH};
 use forebay_documents::discovery::{self, aggregated, legacy};
-use forebay_documents::health::{CheckResult, Checks, Endpoint, Reasons};
+use forebay_documents::health::{CheckResult, Endpoint, Reasons};
 use forebay_documents::metrics;
-use forebay_documents::openapi::OpenApi;
-use forebay_documents::zpages::{self, PageForm, Zpage, Zpages};
+use forebay_documents::zpages::{self, PageForm, Zpage};
 use forebay_schema::builtin;
 use http::header;
 use http::{HeaderValue, Method};
@@ -26,17 +25,6 @@ use crate::openapi;
 use crate::resource;
 use crate::response::ResponseBody;
 use crate::status::{self, Failure, OFFERED};
-
-/// What documents are made from besides the catalog.
-pub struct Documents {
-    pub openapi: OpenApi,
-    pub checks: Checks,
-    /// `/version`, as it is sent.
-    pub version: Bytes,
-    /// Host and port that clients reach this server at.
-    pub address: String,
-    pub zpages: Zpages,
-}
 
 /// The types of aggregated discovery; clients compare them as a whole.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -167,7 +155,10 @@ fn zpage(handler: &Handler, head: &Head, page: Zpage) -> Result<HttpResponse, Fa
     let paths = others(handler);
     let paths = paths.iter().map(String::as_str).chain(["/version"]);
     let Some(form) = page.wanted(negotiate::accept(&head.headers)) else {
-        return Err(negotiate::takes_none_of(&zpages::TYPES));
+        // Told in JSON, whatever its client takes.
+        let mut headers = head.headers.clone();
+        headers.remove(header::ACCEPT);
+        return Ok(answer::failure(&negotiate::takes_none_of(&zpages::TYPES), &headers, &head.query));
     };
     let PageForm::Structured(media, version) = form else {
         let delimiter = zpages::DELIMITERS[handler.random.below(zpages::DELIMITERS.len() as u64) as usize];

@@ -5,11 +5,11 @@
 
 use std::task::{Context, Poll};
 
+use forebay_pieces::{Effort, Zipped};
 use forebay_reads::{Batch, EventFormat, FrameSink as _, Step, WatchBody};
 
 use crate::metrics::WatchEvents;
 use crate::websocket;
-use crate::zipped::{Effort, Zipped};
 
 /// See the module's doc.
 pub enum Framing {

@@ -9,8 +9,8 @@ use forebay_yaml as yaml;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
+use crate::impersonate;
 use crate::request_info::RequestInfo;
-use crate::{impersonate, pretty};
 
 fn text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
@@ -43,7 +43,7 @@ fn fuzz_json_as_yaml() {
         let again: Value = serde_json::from_slice(&again.text).expect("JSON");
         assert_eq!(again, value, "{}", text(&said));
         // Indented and not, it is the same.
-        let indented = pretty::indent(value.to_string().as_bytes());
+        let indented = forebay_pieces::indent(value.to_string().as_bytes());
         assert_eq!(serde_json::from_slice::<Value>(&indented).map_err(gist), Ok(value));
         Ok(said.len().ilog2())
     });

@@ -15,9 +15,11 @@ use forebay_audit::Audit;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Impersonation, Peer};
 use forebay_catalog::{RequestContext, Served, Target, Turn};
+use forebay_documents::Documents;
 use forebay_documents::metrics::AuthenticationMetrics;
 use forebay_flow::Configuration;
 use forebay_object::Object;
+use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_reads::{Rendering, Weight};
 use forebay_room::Held;
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
@@ -34,19 +36,15 @@ use crate::aggregation::Aggregation;
 use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
-use crate::documents::Documents;
-use crate::event_blocks::EventBlocks;
 use crate::flow_control::{self, Cost, FlowControl, Learned, ListMeter, ListSubject, OfRequest};
-use crate::gzip;
 use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
-use crate::negotiate::Form;
+use crate::negotiate::{self, Form};
 use crate::neighbourhood::Neighbourhood;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
-use crate::shared_lists::SharedLists;
 use crate::status::Failure;
 use crate::trails::Audited;
 
@@ -120,7 +118,7 @@ pub struct Head {
 
 impl Head {
     pub fn takes_gzip(&self) -> bool {
-        gzip::is_taken(&self.headers)
+        negotiate::takes_gzip(&self.headers)
     }
 
     /// What is asked, by whom.

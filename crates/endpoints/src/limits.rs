@@ -101,46 +101,10 @@ pub const READER_AGE_WHEN_SHORT: Duration = Duration::from_secs(10);
 /// Who cannot create for want of memory is asked to come again after so long.
 pub const NO_MEMORY_RETRY_SECONDS: u32 = 10;
 
-/// Times that an item of a YAML list may become longer than its JSON, beyond a piece: one that its depth
-/// makes longer stands on one line.
-pub const YAML_GROWTH_MAX: usize = 8;
-
 /// A batch of a watch's initial state ends with the event that goes beyond this: with events of 8 KB it is
 /// within the 64 KiB that the kernel sends as one packet. Two for each batch take a quarter more CPU, all in
 /// all.
 pub const STATE_BYTES: usize = CHUNK_BYTES - (8 << 10);
-
-/// Plain bytes between two deflated blocks that are stored as they are: commas. More are compressed.
-pub const STORED_BYTES_MAX: usize = 64;
-
-/// What is kept of blocks as events, for all watch-lists in gzip together while there are any. 20,000 pods of
-/// 8 KB are 17 MiB so; ten readers of them that begin together are up to 4 MiB apart, as much as the socket
-/// of one who reads no faster takes.
-pub const EVENT_BLOCKS_BYTES_MAX: usize = 8 << 20;
-
-/// With more than this what every reader has passed is not kept for who is yet to begin.
-pub const EVENT_BLOCKS_PASSED_BYTES_MAX: usize = 2 << 20;
-
-/// What is kept of pieces of lists that several read, for all lists together: two of 20,000 pods of 8 KB in
-/// gzip, or of what readers are apart who read 150 MB as they are. With a limit of memory it is no more than
-/// this part of it.
-pub const SHARED_LISTS_BYTES_MAX: usize = 32 << 20;
-pub const SHARED_LISTS_SHARE: u64 = 16;
-
-/// For so long whoever asks for the same list finds what was made of it, from its first piece on, if there is
-/// room. Later ones begin it anew: in a list of a state that has not changed that is once in so long.
-pub const SHARED_ANSWER_WAIT: Duration = Duration::from_secs(2);
-
-/// So much of an answer is kept that only one has asked for. Once that one has read more, it goes, and the
-/// next to ask within [`SHARED_ANSWER_WAIT`] begins one that is kept: equal lists are made twice, and one by
-/// itself fills no memory, of which each page would have to be zeroed.
-pub const LONE_BYTES_MAX: usize = 1 << 20;
-
-/// Answers that are found so. Of more, the oldest are still read, and no longer found.
-pub const SHARED_ANSWERS_MAX: usize = 128;
-
-/// Plain bytes that are compressed in one go, without a window of what came before.
-pub const DEFLATE_BYTES: usize = 128 << 10;
 
 /// Work on so many bytes of what was received or is answered is [offloaded](crate::offload) from the tasks:
 /// at some 75 MB/s, as YAML has it, 64 KiB take a millisecond.
@@ -181,7 +145,7 @@ const _: () = assert!(2 * CLIENT_CHAIN_BYTES_MAX as u64 <= CONNECTION_BYTES);
 const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(forebay_yaml::limits::JSON_BYTES_MAX >= 2 * BODY_BYTES_MAX);
 const _: () = assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES);
-const _: () = assert!(EVENT_BLOCKS_PASSED_BYTES_MAX <= EVENT_BLOCKS_BYTES_MAX);
+
 /// Of how many resources, each by how it is answered, it is learned what a list takes: about 200 B each.
 /// Those beyond are foreseen as ever.
 pub const LEARNED_MAX: usize = 4_096;

@@ -6,23 +6,21 @@
 
 use bytes::Bytes;
 use forebay_apimachinery::accept::Media;
+use forebay_pieces::{
+    Gzip, InBlocks, ListAnswer, ListContent, ListSource, MadeFor, Member, Pretty, Resumed, SharedLists,
+    SourceAnswer, Written, YamlList, read_ahead,
+};
 use forebay_reads::{Estimate, ListBody, SeenObjects, Weight};
 use forebay_transport::limits::CHUNK_BYTES;
 use forebay_transport::{BodySource, PiecewiseBody, RunOn, SentBy};
 
 use crate::answer::{self, HttpResponse, Readers};
 use crate::flow_control::{ListMeter, measured};
-use crate::gzip::{Gzip, InBlocks};
 use crate::limits::GZIP_BYTES_MIN;
-use crate::list_content::{ListAnswer, ListContent, MadeFor, SourceAnswer};
-use crate::member::Member;
 use crate::negotiate::Form;
 use crate::offload;
 use crate::response::{Content, ResponseBody};
-use crate::shared_lists::SharedLists;
-use crate::source::{ListSource, Pretty, Resumed, Written, read_ahead};
 use crate::status::{self, Failure};
-use crate::yaml_list::YamlList;
 
 /// A list, read as far as needed to know whether it is a long one, and for whom that was done.
 ///

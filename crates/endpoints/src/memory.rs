@@ -12,19 +12,18 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use forebay_api::{Caches, Relief, Relieved};
 use forebay_apimachinery::{Reason, Status};
+use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_rt::{Clock, Duration, Instant};
 use forebay_transport::limits::CONNECTION_BYTES;
 use forebay_transport::{Connections, StalledReaders};
 
 use crate::config::Memory as Config;
-use crate::event_blocks::EventBlocks;
 use crate::limits::{
     CONNECTIONS_MAX, CONNECTIONS_MIN, CONNECTIONS_REST_BYTES, MEMORY_FALL_PERCENT, MEMORY_LOG_PERIOD,
     MEMORY_PERCENT, MEMORY_PERIOD, MEMORY_RELIEF_PERIOD, MEMORY_ROOM_PERCENT, NO_MEMORY_RETRY_SECONDS,
     READER_AGE_WHEN_SHORT, STALL_WAIT_WHEN_FULL, WINDOWS_SHARE,
 };
 use crate::rooms::Rooms;
-use crate::shared_lists::SharedLists;
 
 /// How short memory is, and so who gives way. In order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,16 +17,7 @@ use http::{HeaderMap, header};
 
 use crate::status::{Failure, OFFERED};
 
-/// How an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
-    pub media: Media,
-    pub as_kind: AsKind,
-    /// Of `as_kind`.
-    pub meta: MetaVersion,
-    pub drops: Drops,
-    pub pretty: bool,
-}
+pub use forebay_pieces::Form;
 
 /// How a watch's events are written.
 #[derive(Clone, Copy)]
@@ -98,6 +89,16 @@ pub enum Answered {
 /// The header, if there is one that says something.
 pub fn accept(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
+}
+
+/// Whether the client takes gzip.
+pub fn takes_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|clause| {
+        let (name, params) = clause.split_once(';').unwrap_or((clause, ""));
+        let refused = params.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse() == Ok(0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
 }
 
 /// Whether people are looking: `?pretty=true`, or a tool that people look with.
@@ -251,24 +252,6 @@ pub fn failure(headers: &HeaderMap, query: &Query) -> Form {
     Form { pretty, ..Form::plain(media) }
 }
 
-impl Form {
-    /// Whether an object is answered in the text that is stored.
-    pub fn is_plain_json(self) -> bool {
-        self.media == Media::Json && !self.pretty
-    }
-
-    /// Whether it is made to be looked at, which takes longer, and is longer, than for programs.
-    pub fn is_for_people(self) -> bool {
-        self.media == Media::Yaml || self.pretty
-    }
-
-    /// As it is, for programs.
-    pub const fn plain(media: Media) -> Form {
-        let drops = Drops { managed_fields: false };
-        Form { media, as_kind: AsKind::Object, meta: MetaVersion::V1, drops, pretty: false }
-    }
-}
-
 fn form(choice: Choice, headers: &HeaderMap, query: &Query) -> Form {
     let Choice { media, as_kind, meta, drops, .. } = choice;
     Form { media, as_kind, meta, drops, pretty: choice.pretty || is_pretty(headers, query) }
@@ -328,6 +311,22 @@ mod tests {
             headers.append(name, value.parse().expect("a value"));
         }
         headers
+    }
+
+    #[test]
+    fn clients_say_whether_they_take_it() {
+        for (value, want) in [
+            ("gzip", true),
+            ("deflate, GZIP;q=0.5", true),
+            ("gzip;q=0", false),
+            ("identity", false),
+            ("x-gzip", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, value.parse().expect("a value"));
+            assert_eq!(takes_gzip(&headers), want, "{value}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
     }
 
     #[test]

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_api::{Answer, Body, Outcome, PatchKind, Read};
-use forebay_apimachinery::accept::{AsKind, ContentType, Media, unsupported_media_type};
+use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
 use forebay_apimachinery::options::{
-    CreateOptions, GetOptions, IncludeObject, ListOptions, PatchOptions, Query, TableOptions, UpdateOptions,
-    manager_or_user_agent,
+    CreateOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions, manager_or_user_agent,
 };
 use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::{RequestContext, Served, Target};
 use forebay_object::Object;
+use forebay_pieces::{MadeFor, Zipped};
 use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
 use forebay_transport::websocket;
 use http::StatusCode;
@@ -32,16 +32,15 @@ use crate::framing::Framing;
 use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
 use crate::list_answer;
-use crate::list_content::MadeFor;
 use crate::negotiate::{self, Answered, Form};
 use crate::offload;
 use crate::proxied;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
+use crate::shown::{shown, shown_as};
 use crate::status::{self, Failure};
 use crate::warnings;
 use crate::watch_body::WatchStream;
-use crate::zipped::Zipped;
 
 /// Answers a request about `served`.
 ///
@@ -175,7 +174,7 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let options = GetOptions::from_query(&head.query);
     // A Scale is shown as it is.
     let is_scale = target.subresource.as_deref() == Some("scale");
-    let shown = if is_scale { As::Object.into() } else { shown(form, head)? };
+    let shown = if is_scale { As::Object.into() } else { shown(form, &head.query)? };
     let cached = || target.cached().map_or(0, |object| object.body_len());
     handler.begin(head, || flow_control::object(cached())).await?;
     let found = handler.api.get(target, freshness(&options.resource_version)?).wait().await?;
@@ -210,7 +209,7 @@ fn as_json(object: &Object, target: &Target, shown: Shown, handler: &Handler, ma
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
-    let shown = shown(form, head)?;
+    let shown = shown(form, &head.query)?;
     let planned = handler.api.list(target, &options, shown)?;
     let weight = planned.weight();
     let rendering = flow_control::rendering(form, head.takes_gzip());
@@ -525,28 +524,6 @@ async fn object_body(
     }
 }
 
-/// How objects are shown.
-pub fn shown(form: Form, head: &Head) -> Result<Shown, Failure> {
-    let encoding = match form.media {
-        Media::Json | Media::Yaml => Encoding::Json,
-        Media::Protobuf => Encoding::Protobuf,
-    };
-    Ok(Shown { what: shown_as(form.as_kind, &head.query)?, meta: form.meta, drops: form.drops, encoding })
-}
-
-/// What objects are shown as.
-fn shown_as(as_kind: AsKind, query: &Query) -> Result<As, Failure> {
-    Ok(match as_kind {
-        AsKind::Object => As::Object,
-        AsKind::PartialObjectMetadata | AsKind::PartialObjectMetadataList => As::PartialMetadata,
-        AsKind::Table => As::Table(match TableOptions::from_query(query)?.include_object {
-            IncludeObject::None => forebay_reads::IncludeObject::None,
-            IncludeObject::Metadata => forebay_reads::IncludeObject::Metadata,
-            IncludeObject::Object => forebay_reads::IncludeObject::Object,
-        }),
-    })
-}
-
 /// The answer to a write.
 async fn written(
     handler: &Handler,
@@ -559,7 +536,7 @@ async fn written(
     let is_status = matches!(answer.outcome, Outcome::Success(_));
     let is_itself = !is_status && target.subresource.as_deref().is_none_or(|name| name == "status");
     let mut json = status::shown_of(answer.outcome);
-    let shown = shown(form, head)?;
+    let shown = shown(form, &head.query)?;
     if is_itself && shown.what != As::Object {
         let presenter = Presenter::new(target.served.clone(), shown);
         json = presenter.written(&json, handler.timestamp())?.into();

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_audit::Trail;
+use forebay_pieces::Rest;
 use forebay_proxy::ProxiedBody;
 use forebay_room::Held;
 use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled, Tunnel};
@@ -20,7 +21,6 @@ use crate::flow_control::Ticket;
 use crate::inflight::Seat;
 use crate::limits::{ANSWER_SMALL_BYTES, LIST_BYTES};
 use crate::metrics::Record;
-use crate::source::Rest;
 use crate::status;
 use crate::watch_body::WatchStream;
 

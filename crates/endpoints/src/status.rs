@@ -224,29 +224,13 @@ impl Failure {
         let start = out.len();
         out.extend_from_slice(b",\"details\":{");
         let empty = out.len();
-        let texts =
-            [("name", &status.name), ("group", &status.group), ("kind", &status.kind), ("uid", &status.uid)];
-        for (member, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
-            write_member(member, out);
-            write_string(text, out);
-        }
+        write_texts(status.subject(), out);
         if !status.causes.is_empty() {
             write_member("causes", out);
             out.push(b'[');
             for (place, cause) in status.causes.iter().enumerate() {
                 out.extend_from_slice(if place == 0 { b"{" } else { b",{" });
-                if let Some(reason) = cause.shown_reason() {
-                    write_member("reason", out);
-                    write_string(reason, out);
-                }
-                if !cause.message.is_empty() {
-                    write_member("message", out);
-                    write_string(&cause.message, out);
-                }
-                if !cause.field.is_empty() {
-                    write_member("field", out);
-                    write_string(&cause.field, out);
-                }
+                write_texts(cause.members(), out);
                 out.push(b'}');
             }
             out.push(b']');
@@ -309,6 +293,14 @@ pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Failure 
         name => format!("{qualified} {} is forbidden: {why}", go_quote(name)),
     };
     Failure::from(Status::new(Reason::Forbidden, message).about(group, resource, name)).with_details()
+}
+
+/// Members that are texts.
+fn write_texts<'t>(texts: impl Iterator<Item = (&'static str, &'t str)>, out: &mut Vec<u8>) {
+    for (member, text) in texts {
+        write_member(member, out);
+        write_string(text, out);
+    }
 }
 
 /// `"name":`, after a comma unless it is the first of its object.

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use forebay_apimachinery::Reason;
+use forebay_pieces::Effort;
 use forebay_reads::{Batch, FrameSink as _, Step as Made, WatchBody};
 use forebay_room::Held;
 use forebay_rt::{Clock, Instant};
@@ -23,7 +24,6 @@ use crate::flow_control::Starting;
 use crate::framing::Framing;
 use crate::limits::{HELD_BYTES_MAX, STATE_BYTES};
 use crate::metrics::WatchEvents;
-use crate::zipped::Effort;
 
 /// A watch's bytes. All that it is lies in one piece of memory: thousands wait, and each event touches it of
 /// each.

@@ -24,7 +24,7 @@ use crate::limits::{ADJUST_APART, ADJUST_EVERY, QUEUED_RESUMES_MAX, WAITING_MAX}
 use crate::matching::{Flow, Schemas};
 use crate::price::{Moment, Seat, SeatTime, nanos};
 use crate::rejection::{RejectReason, Rejection};
-use crate::request::{Arrival, Request, Run, State, Work};
+use crate::request::{Arrival, Awaited, Request, Run, State, Work};
 use crate::tally::READ_WRITE_USE;
 use crate::watches::{Open, Watches};
 
@@ -67,6 +67,7 @@ pub enum FlowInput {
     /// It waits for somebody else: nobody works on it until [`FlowInput::Resumed`].
     Paused {
         id: u64,
+        awaited: Awaited,
     },
     /// What it waited for is there: [`FlowEffect::Run`] follows, now or later.
     Resumed {
@@ -212,7 +213,7 @@ impl Dispatcher {
             FlowInput::Arrived(arrival) => self.arrive(*arrival, now, &mut effects),
             FlowInput::Begun { id, cpu } => self.begun(id, cpu, now, &mut effects),
             FlowInput::Answered { id, cpu } => self.answered(id, cpu, now, &mut effects),
-            FlowInput::Paused { id } => self.paused(id, now, &mut effects),
+            FlowInput::Paused { id, awaited } => self.paused(id, awaited, now, &mut effects),
             FlowInput::Resumed { id } => self.resumed(id, now, &mut effects),
             FlowInput::GivenBack { id, bytes } => self.given_back(id, bytes, now, &mut effects),
             FlowInput::Left { id } => self.left(id, now, &mut effects),

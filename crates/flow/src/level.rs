@@ -12,6 +12,7 @@ use crate::holding::{Holding, Parked};
 use crate::limits::WAIT_EXPECTED_MAX;
 use crate::price::{Moment, Seat};
 use crate::rejection::RejectReason;
+use crate::request::Work;
 use crate::shares::{SeatBounds, Wish};
 use crate::slots::Slots;
 use crate::tally::Tally;
@@ -31,6 +32,9 @@ pub(crate) struct Level {
     pub(crate) waiting: u64,
     pub(crate) running: u64,
     pub(crate) working: u64,
+    /// Those that are stored and have no seat meanwhile, and how many may be.
+    pub(crate) at_store: u64,
+    pub(crate) at_store_max: u64,
     /// Those that gave their seat up for some time, and want one again.
     pub(crate) returning: BTreeSet<u64>,
     pub(crate) seats: u64,
@@ -72,6 +76,8 @@ impl Level {
             waiting: 0,
             running: 0,
             working: 0,
+            at_store: 0,
+            at_store_max: 0,
             returning: BTreeSet::new(),
             seats: 0,
             integrator: Integrator::default(),
@@ -114,6 +120,16 @@ impl Level {
         !self.is_exempt()
             && self.current < self.bounds.nominal
             && self.working + self.wanting() > self.current
+    }
+
+    /// A request that is at `work` is not worked on from now on, and does not want to be.
+    pub(crate) fn works_no_more(&mut self, id: u64, work: Work) {
+        match work {
+            Work::Going => self.working -= 1,
+            Work::AtStore => self.at_store -= 1,
+            Work::Returning => drop(self.returning.remove(&id)),
+            Work::Paused | Work::Done => {}
+        }
     }
 
     /// Those that would be worked on if there were seats.

@@ -51,5 +51,5 @@ pub use matching::{Flow, Schemas};
 pub use metrics::{Measure, MeasureKind, Point, PointValue};
 pub use price::{Moment, Price, Seat};
 pub use rejection::{RejectReason, Rejection, explained, in_short};
-pub use request::Arrival;
+pub use request::{Arrival, Awaited};
 pub use watches::Open;

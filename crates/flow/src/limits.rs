@@ -60,6 +60,10 @@ pub const QUEUES_MAX: u64 = 1 << 16;
 /// Requests that are worked on at once for each core, until the limit has found itself.
 pub const SEATS_A_CORE: u64 = 16;
 
+/// Writes that may be at the store at once without a seat, divided among the levels by their shares: half of
+/// what etcd is asked for at once. Beyond it a write keeps its seat while it is stored.
+pub const AT_STORE_MAX: u64 = 128;
+
 /// How long latencies are gathered before the limit moves.
 pub const WINDOW: Duration = Duration::from_millis(500);
 

@@ -1,26 +1,33 @@
-//! Requests that wait for somebody else in the middle of their work, such as a webhook: they give their seat
-//! to others meanwhile, and take one again before they go on.
+//! Requests that wait for somebody else in the middle of their work, such as a webhook or the store: they give
+//! their seat to others meanwhile, and take one again before they go on.
 //!
-//! In: who waits, and who goes on. Out: turns. Never: refuses one that had its turn: it comes before those
+//! In: who waits for whom, and who goes on. Out: turns. Never: refuses one that had its turn: it comes before those
 //! that have not begun, the first that arrived first. What it holds in bytes it holds all the time.
 
 use std::sync::Arc;
 
 use crate::dispatcher::{Dispatcher, FlowEffect};
 use crate::price::Moment;
-use crate::request::{State, Work};
+use crate::request::{Awaited, State, Work};
 
 impl Dispatcher {
-    /// Nobody works on it for some time.
-    pub(crate) fn paused(&mut self, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
+    /// Nobody works on it for some time. It keeps its seat where enough of its level are at the store.
+    pub(crate) fn paused(&mut self, id: u64, awaited: Awaited, now: Moment, effects: &mut Vec<FlowEffect>) {
         let Some(request) = self.requests.get_mut(&id) else { return };
         let State::Running(run) = &mut request.state else { return };
         if run.work != Work::Going {
             return;
         }
-        run.work = Work::Paused;
-        run.since = now;
         let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
+        run.work = match awaited {
+            Awaited::Other => Work::Paused,
+            Awaited::Store if level.at_store >= level.at_store_max => return,
+            Awaited::Store => {
+                level.at_store += 1;
+                Work::AtStore
+            }
+        };
+        run.since = now;
         level.working -= 1;
         self.pass_door(id);
         self.reseat(id);
@@ -31,12 +38,15 @@ impl Dispatcher {
     pub(crate) fn resumed(&mut self, id: u64, now: Moment, effects: &mut Vec<FlowEffect>) {
         let Some(request) = self.requests.get_mut(&id) else { return };
         let State::Running(run) = &mut request.state else { return };
-        if run.work != Work::Paused {
-            return;
+        let name = request.arrival.flow.level.clone();
+        let level = self.levels.get_mut(&name).expect("its level is there");
+        match run.work {
+            Work::Paused => {}
+            Work::AtStore => level.at_store -= 1,
+            Work::Going | Work::Returning | Work::Done => return,
         }
         run.work = Work::Returning;
-        let name = request.arrival.flow.level.clone();
-        self.levels.get_mut(&name).expect("its level is there").returning.insert(id);
+        level.returning.insert(id);
         self.dispatch(&name, now, effects);
     }
 
@@ -64,14 +74,6 @@ impl Dispatcher {
         let working = self.levels.values().map(|level| level.working).sum();
         self.limiter.under_way(working);
     }
-
-    /// It goes, from wherever it is between its seats.
-    pub(crate) fn return_no_more(&mut self, id: u64) {
-        let Some(request) = self.requests.get(&id) else { return };
-        if let Some(level) = self.levels.get_mut(&request.arrival.flow.level) {
-            level.returning.remove(&id);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -79,6 +81,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::limit::{Access, LimitBounds};
+    use crate::limits::AT_STORE_MAX;
     use crate::matching::Flow;
     use crate::price::Price;
     use crate::{Arrival, Details, FlowInput, Opening, Setup, flow_hash};
@@ -113,14 +116,22 @@ mod tests {
         vec![FlowEffect::Run { id }]
     }
 
+    fn away(id: u64) -> FlowInput {
+        FlowInput::Paused { id, awaited: Awaited::Other }
+    }
+
+    fn at_store(id: u64) -> FlowInput {
+        FlowInput::Paused { id, awaited: Awaited::Store }
+    }
+
     #[test]
     fn who_waits_for_somebody_else_leaves_its_seat_to_others_and_comes_before_those_that_have_not_begun() {
         let (mut machine, now) = (one_seat(), Duration::from_millis(1));
         assert_eq!(arrive(&mut machine, 0, now), run(0));
         assert_eq!(arrive(&mut machine, 1, now), []);
         assert_eq!(arrive(&mut machine, 2, now), []);
-        assert_eq!(machine.step(FlowInput::Paused { id: 0 }, now), run(1));
-        assert_eq!(machine.step(FlowInput::Paused { id: 1 }, now), run(2));
+        assert_eq!(machine.step(away(0), now), run(1));
+        assert_eq!(machine.step(away(1), now), run(2));
         assert_eq!(arrive(&mut machine, 3, now), []);
         // Both answers came, the later one first.
         assert_eq!(machine.step(FlowInput::Resumed { id: 1 }, now), []);
@@ -135,11 +146,37 @@ mod tests {
     }
 
     #[test]
+    fn so_many_of_a_level_are_stored_without_a_seat_and_one_more_keeps_its_own() {
+        let (mut machine, now) = (one_seat(), Duration::from_millis(1));
+        let most = machine.levels[LEVEL].at_store_max;
+        assert!((2..AT_STORE_MAX / 2).contains(&most), "{most}");
+        for id in 0..most {
+            assert_eq!(arrive(&mut machine, id, now), run(id));
+            assert_eq!(machine.step(at_store(id), now), []);
+        }
+        // This one keeps its seat until it is answered, and others wait for that.
+        assert_eq!(arrive(&mut machine, most, now), run(most));
+        assert_eq!(machine.step(at_store(most), now), []);
+        assert_eq!(arrive(&mut machine, most + 1, now), []);
+        assert_eq!(machine.step(FlowInput::Resumed { id: 0 }, now), []);
+        assert_eq!(machine.step(FlowInput::Resumed { id: most }, now), []);
+        let done = |id| FlowInput::Answered { id, cpu: Duration::ZERO };
+        assert_eq!(machine.step(done(most), now), run(0));
+        assert_eq!(machine.step(done(0), now), run(most + 1));
+        // There is a place at the store again; who leaves gives its own back.
+        assert_eq!(machine.step(at_store(most + 1), now), []);
+        assert_eq!(machine.levels[LEVEL].at_store, most);
+        (0..=most + 1).for_each(|id| drop(machine.step(FlowInput::Left { id }, now)));
+        let level = &machine.levels[LEVEL];
+        assert_eq!((level.at_store, level.working, level.returning.len()), (0, 0, 0));
+    }
+
+    #[test]
     fn who_leaves_while_it_is_away_or_comes_back_leaves_nothing_behind() {
         let (mut machine, now) = (one_seat(), Duration::from_millis(1));
         for id in 0..3 {
             arrive(&mut machine, id, now);
-            machine.step(FlowInput::Paused { id }, now);
+            machine.step(away(id), now);
         }
         arrive(&mut machine, 3, now);
         machine.step(FlowInput::Resumed { id: 0 }, now);
@@ -159,7 +196,7 @@ mod tests {
         let mut now = Duration::from_millis(1);
         for id in 0..2_000 {
             arrive(&mut machine, id, now);
-            machine.step(FlowInput::Paused { id }, now);
+            machine.step(away(id), now);
             now += Duration::from_secs(if id < 1_000 { 0 } else { 10 });
             machine.step(FlowInput::Resumed { id }, now);
             now += Duration::from_millis(1);

@@ -10,6 +10,7 @@ use crate::config::{CATCH_ALL, PriorityLevel};
 use crate::configuration::Configuration;
 use crate::dispatcher::Dispatcher;
 use crate::level::Level;
+use crate::limits::AT_STORE_MAX;
 use crate::matching::Schemas;
 use crate::price::{Moment, Seat};
 use crate::request::State;
@@ -72,8 +73,9 @@ impl Dispatcher {
     pub(crate) fn share(&mut self, now: Moment) {
         let configs: Vec<&PriorityLevel> = self.levels.values().map(|level| &level.config).collect();
         let bounds = shares::bounds(&configs, self.total);
-        for (level, bounds) in self.levels.values_mut().zip(bounds) {
-            level.bounds = bounds;
+        let at_store = shares::bounds(&configs, AT_STORE_MAX);
+        for (level, (bounds, at_store)) in self.levels.values_mut().zip(bounds.into_iter().zip(at_store)) {
+            (level.bounds, level.at_store_max) = (bounds, at_store.nominal);
         }
         self.divide();
         self.levels.values_mut().for_each(|level| level.note(self.seat, now));

@@ -94,12 +94,23 @@ impl Run {
     }
 }
 
+/// Whom a request waits for in the middle of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Somebody outside of this server, however many wait for them.
+    Other,
+    /// The store, for which only so many of a level wait without a seat.
+    Store,
+}
+
 /// How far the work on it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Going,
     /// Somebody else is waited for.
     Paused,
+    /// The store is.
+    AtStore,
     /// It waits for a seat to go on.
     Returning,
     Done,

@@ -58,10 +58,7 @@ impl Dispatcher {
         let took = now.saturating_sub(run.began).saturating_sub(run.away);
         let (price, access) = (request.arrival.price, request.arrival.access);
         let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
-        match before {
-            Work::Going => level.working -= 1,
-            _ => drop(level.returning.remove(&id)),
-        }
+        level.works_no_more(id, before);
         self.limiter.answered(access, price.cpu, took);
         true
     }
@@ -102,11 +99,8 @@ impl Dispatcher {
                 *level.tally.of(&request.arrival.flow.schema).rejected.entry("cancelled").or_default() += 1;
             }
             State::Running(Run { work, .. }) => {
-                if work == Work::Going {
-                    let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
-                    level.working -= 1;
-                }
-                self.return_no_more(id);
+                let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
+                level.works_no_more(id, work);
                 self.end_run(id, now);
             }
             State::Watching => {}

@@ -2,6 +2,7 @@
 //!
 //! In: the program's flags. Out: values that every room of the registry reads. Never: state.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,12 @@ use forebay_backend::Backend;
 use forebay_catalog::Opener;
 use forebay_rbac::RightsInForce;
 use forebay_rt::{Clock, Tasks};
+use forebay_service_claims::{AddressRange, GivenOut, PortRange};
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Room};
 use forebay_webhooks::{Calls, NobodyCalls, WebhookMetrics};
 
 use crate::identity::Identity;
-use crate::services::ServicesConfig;
 
 /// What a registry is made with.
 #[derive(Clone)]
@@ -89,6 +90,43 @@ impl Default for Config {
             early: Arc::new(EarlyReaders::held_back()),
             frame_lead_bytes: 0,
             identity: None,
+        }
+    }
+}
+
+/// What Services are given, and where this server is to be found.
+#[derive(Clone, Debug)]
+pub struct ServicesConfig {
+    /// `--service-cluster-ip-range`: one range, or one of each family; the first family is the default.
+    pub cluster_ip_ranges: Vec<AddressRange>,
+    /// `--service-node-port-range`.
+    pub node_ports: PortRange,
+    /// Where the `kubernetes` Service leads to; without it there is none.
+    pub endpoint: Option<(IpAddr, u16)>,
+    /// How old a claim must be that no Service has before it is given back. Zero where no other server writes
+    /// to the store; else longer than a write takes, because another server may be between claim and Service.
+    pub leak_grace: Duration,
+}
+
+impl Default for ServicesConfig {
+    fn default() -> ServicesConfig {
+        let range = AddressRange::new(IpAddr::from([10, 0, 0, 0]), 24);
+        ServicesConfig {
+            cluster_ip_ranges: range.into_iter().collect(),
+            node_ports: PortRange::DEFAULT,
+            endpoint: None,
+            leak_grace: Duration::ZERO,
+        }
+    }
+}
+
+impl ServicesConfig {
+    /// What they are given out of.
+    pub(crate) fn given_out(&self) -> GivenOut {
+        GivenOut {
+            cluster_ip_ranges: self.cluster_ip_ranges.clone(),
+            node_ports: self.node_ports,
+            leak_grace: self.leak_grace,
         }
     }
 }

@@ -11,21 +11,22 @@ use arc_swap::ArcSwap;
 use forebay_admission::Admission;
 use forebay_apimachinery::{Revision, Status};
 use forebay_backend::Backend;
-use forebay_catalog::errors;
 use forebay_catalog::store::Store;
 use forebay_catalog::{Catalog, Opener, Served, table};
 use forebay_object::Object;
 use forebay_reads::Planner;
 use forebay_rt::{Clock, Random, Tasks};
+use forebay_service_claims::ServerClaims;
 use forebay_watchcache::{History, Snapshot};
 use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::in_force::InForce;
+use crate::kubernetes_service::state::KubernetesService;
+use crate::own_writes::OwnWrites;
 use crate::quota_queue::Quotas;
 use crate::rights_source::RightsTaken;
 use crate::ruled::Ruled as _;
-use crate::services::Services;
 
 /// See the module's doc.
 pub(crate) struct Context {
@@ -35,11 +36,13 @@ pub(crate) struct Context {
     pub(crate) clock: Clock,
     pub(crate) random: Arc<Random>,
     pub(crate) tasks: Tasks,
-    pub(crate) services: Services,
+    pub(crate) claims: Arc<ServerClaims>,
+    pub(crate) kubernetes: KubernetesService,
     pub(crate) planner: Planner,
     pub(crate) admission: Admission,
     pub(crate) in_force: InForce,
     pub(crate) quotas: Quotas,
+    pub(crate) own_writes: OwnWrites,
     pub(crate) rights: RightsTaken,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
@@ -57,12 +60,14 @@ impl Context {
     ) -> Context {
         let opener = config.opener(&backend, &clock, &tasks);
         let catalog = table::catalog(&opener, forebay_strategy::convert::of);
-        let services = Services::new(&opener);
         let random = Arc::new(random);
+        let given_out = config.services.given_out();
+        let claims = ServerClaims::new(&opener, &catalog, given_out, clock.clone(), random.clone());
         Context {
             admission: config.admission.clone(),
             in_force: InForce::default(),
             quotas: Quotas::default(),
+            own_writes: OwnWrites::default(),
             rights: RightsTaken::default(),
             planner: Planner::new(
                 clock.clone(),
@@ -76,7 +81,8 @@ impl Context {
             clock,
             random,
             tasks,
-            services,
+            claims: Arc::new(claims),
+            kubernetes: KubernetesService::default(),
             catalog: ArcSwap::from_pointee(catalog),
             catalog_revision: watch::Sender::new(None),
         }
@@ -119,9 +125,7 @@ impl Context {
     /// # Errors
     /// 429 and 504 when the cache cannot answer.
     pub(crate) async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
-        store.cacher.wait_ready().await;
-        let deadline = self.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))
+        store.fresh(&self.clock).await
     }
 
     /// Publishes a catalog. Only the CRD controller does.

@@ -27,6 +27,7 @@ mod limits;
 mod lookup;
 mod neighbours;
 mod new_object;
+mod own_writes;
 mod owners;
 mod patch;
 mod policy_source;
@@ -45,7 +46,7 @@ mod tests;
 mod update;
 mod write;
 
-pub use config::Config;
+pub use config::{Config, ServicesConfig};
 pub use forebay_admission::{
     Admission, DefaultTolerations, EventRates, LimitedResources, LostNodes, NodeSelectors, PluginSettings,
     SecurityConfiguration,
@@ -53,6 +54,6 @@ pub use forebay_admission::{
 pub use identity::Identity;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use registry::Registry;
-pub use services::{AddressRange, PortRange, ServicesConfig};
 
+pub use forebay_service_claims::{AddressRange, PortRange};
 pub use forebay_watchcache::{Held, History};

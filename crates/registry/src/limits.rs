@@ -58,9 +58,6 @@ pub(crate) const ADVERTISED_LEASE: Duration = Duration::from_secs(15);
 /// Servers of one store that are led to at most.
 pub(crate) const ADVERTISED_SERVERS_MAX: usize = 1_000;
 
-/// Services read without giving way to others.
-pub(crate) const REPAIR_BATCH: usize = 256;
-
 /// How often it looks, as upstream does.
 pub(crate) const SERVICE_LOOK_PERIOD: Duration = Duration::from_secs(10);
 

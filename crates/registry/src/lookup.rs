@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use forebay_admission::{Admitted, KindServed, Lookup, ReadFrom};
-use forebay_api::{Body, Eventual};
-use forebay_apimachinery::options::CreateOptions;
+use forebay_api::Eventual;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status};
 use forebay_catalog::{Target, errors};
@@ -12,10 +11,9 @@ use forebay_object::Object;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::create;
 
-/// Of the shared one: what is made here is made by a write of its own.
-pub(crate) struct Looking<'c>(pub(crate) &'c Arc<Context>);
+/// See the module's doc. What is made here is made by a write of its own.
+pub(crate) struct Looking<'c>(pub(crate) &'c Context);
 
 impl Lookup for Looking<'_> {
     fn cached(&self, (group, resource): ReadFrom, namespace: &str, name: &str) -> Option<Arc<Object>> {
@@ -69,10 +67,9 @@ impl Lookup for Looking<'_> {
             let served = self.0.catalog().resource("", "v1", "namespaces").cloned();
             let served = served.ok_or_else(|| Status::internal("namespaces are not served"))?;
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            let (all, body) = (Target::of_server(served, None, None), Body::Value(namespace));
-            match create::create(self.0, &all, &body, &CreateOptions::default()).await {
-                Err(status) if status.reason != Reason::AlreadyExists => Err(status),
-                _ => Ok(()),
+            match self.0.own_writes.verbs()?.create(Target::of_server(served, None, None), namespace).await {
+                Err(status) if status.reason == Reason::AlreadyExists => Ok(()),
+                made => made,
             }
         })
     }

@@ -105,7 +105,7 @@ async fn tell(
     word: Word,
     written: &mut Option<Revision>,
 ) -> Result<(), Status> {
-    let Some(_turn) = context.services.turn_to_stay().await else { return Ok(()) };
+    let Some(_turn) = context.kubernetes.turn_to_stay().await else { return Ok(()) };
     write(context, name, written, || Op::Put { value: word.encode().into(), ttl: Some(WORD_LEASE) }).await
 }
 
@@ -189,8 +189,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::Config;
-    use crate::services::ServicesConfig;
+    use crate::config::{Config, ServicesConfig};
     use crate::{Identity, Registry};
 
     /// A store that servers share, which can be out of reach, and in which no word stays for ever.

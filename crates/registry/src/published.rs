@@ -16,13 +16,13 @@ use std::sync::Arc;
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
 use forebay_apimachinery::{Reason, Revision, Status};
 use forebay_reads::Freshness;
+use forebay_service_claims::unreadable;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::create;
 use crate::get;
 use crate::limits::PUBLISH_ATTEMPTS_MAX;
-use crate::services::unreadable;
 use crate::update;
 use forebay_api::{Body, PatchKind};
 use forebay_catalog::Target;

@@ -3,28 +3,19 @@
 //! In: writes. Out: those of one namespace that are counted next. Never: counts.
 
 use std::collections::{HashMap, VecDeque};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use forebay_apimachinery::Status;
-use forebay_catalog::Target;
 use forebay_quota::{Charge, QuotaRefusal};
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::limits::CHARGED_TOGETHER_MAX;
 
-/// Replaces an object, as the server itself.
-pub(crate) type Replace =
-    Arc<dyn Fn(Target, Value) -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> + Send + Sync>;
-
-/// Who waits to be counted, and by what quotas are written.
+/// Who waits to be counted.
 #[derive(Default)]
 pub(crate) struct Quotas {
     // Namespaces that a task works on -> who comes next, in order; as many as there are requests under way.
     waiting: Mutex<HashMap<String, VecDeque<Waiting>>>,
-    /// Set before anything is written.
-    pub(crate) replace: OnceLock<Replace>,
 }
 
 pub(crate) struct Waiting {

@@ -164,8 +164,7 @@ impl Work {
         let (namespace, name) = (Some(self.namespace.clone()), Some(counted.name.clone()));
         let target =
             Target { subresource: Some("status".to_owned()), ..Target::of_server(served, namespace, name) };
-        let replace = self.context.quotas.replace.get().cloned();
-        replace.ok_or_else(|| Status::internal("quotas cannot be written yet"))?(target, quota).await
+        self.context.own_writes.verbs()?.replace(target, quota).await
     }
 
     async fn read(&self, seen: Seen) -> Result<Vec<Stored>, Status> {

@@ -3,8 +3,7 @@
 //!
 //! In: a target, options and a body. Out: an answer, or a `Status`. Never: does anything itself.
 
-use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Revision, Status};
@@ -21,6 +20,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::context::Context;
 use crate::informer::{CatalogChanges, Informer, Objects};
+use crate::own_writes::{OwnWrite, WritesForServer};
 use crate::service_address::Found;
 use crate::{
     apply, bootstrap, create, delete, get, informer, kubernetes_service, neighbours, published, update,
@@ -42,19 +42,7 @@ impl Registry {
         tasks: Tasks,
     ) -> Registry {
         let context = Arc::new(Context::new(config, backend, clock, random, tasks));
-        let owned = Arc::downgrade(&context);
-        let replace = move |target: Target,
-                            value|
-              -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> {
-            let context = owned.upgrade();
-            Box::pin(async move {
-                let context = context.ok_or_else(errors::shutting_down)?;
-                let options =
-                    UpdateOptions { field_manager: "kube-apiserver".to_owned(), ..UpdateOptions::default() };
-                update::update(&context, &target, &Body::Value(value), &options, None).await.map(drop)
-            })
-        };
-        context.quotas.replace.get_or_init(|| Arc::new(replace));
+        context.own_writes.begin(ForServer(Arc::downgrade(&context)));
         Registry(context)
     }
 
@@ -291,5 +279,29 @@ impl Registry {
     /// Wall time as `creationTimestamp` has it.
     pub fn now_rfc3339(&self) -> String {
         self.0.now_rfc3339()
+    }
+}
+
+/// The verbs, for writes of the server's own. The context has it, and so it does not have the context.
+struct ForServer(Weak<Context>);
+
+impl WritesForServer for ForServer {
+    fn create(&self, target: Target, value: Value) -> OwnWrite {
+        let context = self.0.upgrade();
+        Box::pin(async move {
+            let context = context.ok_or_else(errors::shutting_down)?;
+            let options = CreateOptions::default();
+            create::create(&context, &target, &Body::Value(value), &options).await.map(drop)
+        })
+    }
+
+    fn replace(&self, target: Target, value: Value) -> OwnWrite {
+        let context = self.0.upgrade();
+        Box::pin(async move {
+            let context = context.ok_or_else(errors::shutting_down)?;
+            let options =
+                UpdateOptions { field_manager: "kube-apiserver".to_owned(), ..UpdateOptions::default() };
+            update::update(&context, &target, &Body::Value(value), &options, None).await.map(drop)
+        })
     }
 }

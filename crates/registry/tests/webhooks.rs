@@ -374,6 +374,10 @@ async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked() {
             self.0.lock().expect("turns").push("pause");
         }
 
+        fn pause_for_store(&self) {
+            self.0.lock().expect("turns").push("store");
+        }
+
         fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
             self.0.lock().expect("turns").push("resume");
             Box::pin(std::future::ready(()))
@@ -386,12 +390,12 @@ async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked() {
     let target = Target { context, ..world.target(CONFIG_MAPS) };
     let took = || std::mem::take(&mut *turns.0.lock().expect("turns"));
     world.create_as(&target, config_map("a")).await.expect("created");
-    assert!(took().is_empty(), "nobody is asked");
+    assert_eq!(took(), ["store", "resume"], "nobody is asked");
     world.configure("Mutating", [json!({}), json!({ "name": "x.example.com" })]).await;
     let two = (0..2).map(|at| json!({ "name": format!("v{at}.example.com") }));
     world.configure("Validating", two).await;
     world.create_as(&target, config_map("b")).await.expect("created");
     // Those that change it are asked one after the other, those that only judge at once.
-    assert_eq!(took(), ["pause", "resume"].repeat(3));
+    assert_eq!(took(), [["pause", "resume"].repeat(3), vec!["store", "resume"]].concat());
     world.end().await;
 }

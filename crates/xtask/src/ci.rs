@@ -12,6 +12,16 @@ use crate::generate::{self, Mode};
 use crate::run::{self, Done};
 use crate::{arch, dependencies, peers};
 
+/// What computes, while the tests of whole servers wait for other processes and for time to pass. In this
+/// order: cargo lets one build at a time go on, and tests that are built need none.
+const BESIDE: &[(&str, &[&str])] = &[
+    ("unit tests", &["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]),
+    ("documentation tests", &["test", "--workspace", "--no-fail-fast", "--doc"]),
+    ("clippy", &["clippy", "--workspace", "--all-targets", "--keep-going", "--", "-D", "warnings"]),
+    // By cargo: the step before may have replaced the file that this process runs from.
+    ("mutants", &["run", "--quiet", "--package", "xtask", "--", "mutants"]),
+];
+
 /// Runs all steps, also after one has failed; the tests come last, and what they would miss after them.
 pub fn ci(fast: bool) -> Done {
     if fast && run::in_ci() {
@@ -36,24 +46,17 @@ pub fn ci(fast: bool) -> Done {
     step("format", &mut || run::run(&mut run::cargo(&["fmt", "--all", "--check"])));
     step("architecture", &mut || arch::check(arch::Drawing::Check));
     step("dependencies", &mut dependencies::check);
-    step("clippy", &mut || {
-        run::run(&mut run::cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--keep-going",
-            "--",
-            "-D",
-            "warnings",
-        ]))
-    });
     // Some tests start the binaries, and cargo builds those for their own package's tests only.
     step("build", &mut || run::run(&mut run::cargo(&["build", "--workspace", "--all-targets"])));
-    // Tests wait a lot, for other processes and for time to pass; the mutants build and compute meanwhile.
-    let mut mutants = Some(Beside::start("mutants"));
+    let beside = Beside::start(BESIDE);
     let mut tally = Tally::default();
     step("tests", &mut || test(&mut tally));
-    step("mutants", &mut || mutants.take().map_or(Ok(()), Beside::finish));
+    for (name, done) in beside.finish() {
+        step(name, &mut || {
+            let done = done.as_ref().map_err(|why| format!("{name}: {why}"))?;
+            done.show(&mut tally)
+        });
+    }
     if !failed.is_empty() {
         println!("failed: {}", failed.join(", "));
     }
@@ -64,9 +67,9 @@ pub fn ci(fast: bool) -> Done {
     }
 }
 
-/// Runs the workspace's tests, showing their output as it comes, and adds up their result lines.
+/// Runs the workspace's integration tests, showing their output as it comes, and adds up their result lines.
 fn test(tally: &mut Tally) -> Done {
-    let mut command = run::cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let mut command = run::cargo(&["test", "--workspace", "--no-fail-fast", "--test", "*"]);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|e| format!("cargo test: {e}"))?;
     let stdout = child.stdout.take().expect("it was asked for");
     for line in BufReader::new(stdout).lines() {
@@ -82,27 +85,46 @@ fn test(tally: &mut Tally) -> Done {
     }
 }
 
-/// Another of our own commands, which runs at the same time; what it says is shown when it is waited for.
+/// Cargo's own commands, one after the other while something else runs; what they say is shown when they are
+/// waited for.
 struct Beside {
-    name: &'static str,
-    running: JoinHandle<std::io::Result<Output>>,
+    running: JoinHandle<Vec<(&'static str, std::io::Result<Said>)>>,
+}
+
+/// What a command said, and how long it took.
+struct Said {
+    output: Output,
+    took: Duration,
 }
 
 impl Beside {
-    fn start(name: &'static str) -> Beside {
-        // By cargo: the step before may have replaced the file that this process runs from.
-        let work = move || run::cargo(&["run", "--quiet", "--package", "xtask", "--", name]).output();
-        Beside { name, running: std::thread::spawn(work) }
+    fn start(commands: &'static [(&'static str, &'static [&'static str])]) -> Beside {
+        let run = |(name, args): &(&'static str, &[&str])| {
+            let start = Instant::now();
+            let said = run::cargo(args).output().map(|output| Said { output, took: start.elapsed() });
+            (*name, said)
+        };
+        Beside { running: std::thread::spawn(move || commands.iter().map(run).collect()) }
     }
 
-    /// Waits for its end.
-    fn finish(self) -> Done {
-        let done = self.running.join().expect("no panic").map_err(|e| format!("{}: {e}", self.name))?;
-        print!("{}", String::from_utf8_lossy(&done.stdout));
-        eprint!("{}", String::from_utf8_lossy(&done.stderr));
-        match done.status.success() {
+    /// Waits for their end.
+    fn finish(self) -> Vec<(&'static str, std::io::Result<Said>)> {
+        self.running.join().expect("no panic")
+    }
+}
+
+impl Said {
+    /// Shows it, and adds the result lines that are in it.
+    fn show(&self, tally: &mut Tally) -> Done {
+        let Output { stdout, stderr, status } = &self.output;
+        let said = String::from_utf8_lossy(stdout);
+        print!("{said}");
+        eprint!("{}", String::from_utf8_lossy(stderr));
+        said.lines().for_each(|line| tally.add(line));
+        println!("it took {}, beside the tests", shown(self.took));
+        match status.success() {
             true => Ok(()),
-            false => Err(format!("cargo xtask {} failed: {}", self.name, done.status)),
+            false => Err(format!("{status}")),
         }
     }
 }

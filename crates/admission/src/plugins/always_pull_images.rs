@@ -11,7 +11,8 @@ use forebay_strategy::value::{
 };
 use serde_json::Value;
 
-use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+use crate::optional::optional;
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
 
 const ALWAYS: &str = "Always";
 /// In the order in which upstream looks at them.
@@ -20,17 +21,7 @@ const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContain
 pub struct AlwaysPullImages;
 
 impl Plugin for AlwaysPullImages {
-    fn name(&self) -> &'static str {
-        "AlwaysPullImages"
-    }
-
-    fn switch(&self) -> Switch {
-        Switch::IfEnabled
-    }
-
-    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        (write.creates() || write.updates()) && write.is_of("", "pods")
-    }
+    optional! { "AlwaysPullImages", stores "pods" }
 
     fn mutate<'a>(
         &'a self,

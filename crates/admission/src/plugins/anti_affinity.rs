@@ -4,24 +4,15 @@
 
 use serde_json::Value;
 
-use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+use crate::optional::optional;
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
 pub struct LimitPodHardAntiAffinityTopology;
 
 impl Plugin for LimitPodHardAntiAffinityTopology {
-    fn name(&self) -> &'static str {
-        "LimitPodHardAntiAffinityTopology"
-    }
-
-    fn switch(&self) -> Switch {
-        Switch::IfEnabled
-    }
-
-    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        (write.creates() || write.updates()) && write.is_of("", "pods")
-    }
+    optional! { "LimitPodHardAntiAffinityTopology", stores "pods" }
 
     fn validate_by_policy<'a>(
         &'a self,

@@ -10,22 +10,13 @@ use forebay_strategy::value::{Members, child_made, child_or_empty, objects, obje
 use serde_json::{Value, json};
 
 use super::fill::push;
-use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+use crate::optional::optional;
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
 
 pub struct ExtendedResourceToleration;
 
 impl Plugin for ExtendedResourceToleration {
-    fn name(&self) -> &'static str {
-        "ExtendedResourceToleration"
-    }
-
-    fn switch(&self) -> Switch {
-        Switch::IfEnabled
-    }
-
-    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        (write.creates() || write.updates()) && write.is_of("", "pods")
-    }
+    optional! { "ExtendedResourceToleration", stores "pods" }
 
     fn mutate<'a>(
         &'a self,

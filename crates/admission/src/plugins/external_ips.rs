@@ -6,22 +6,13 @@
 use forebay_apimachinery::Seen;
 use serde_json::Value;
 
-use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+use crate::optional::optional;
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
 
 pub struct DenyServiceExternalIps;
 
 impl Plugin for DenyServiceExternalIps {
-    fn name(&self) -> &'static str {
-        "DenyServiceExternalIPs"
-    }
-
-    fn switch(&self) -> Switch {
-        Switch::IfEnabled
-    }
-
-    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        (write.creates() || write.updates()) && write.is_of("", "services")
-    }
+    optional! { "DenyServiceExternalIPs", stores "services" }
 
     fn validate_by_policy<'a>(
         &'a self,

@@ -10,7 +10,8 @@ use forebay_strategy::value::{Members, child_made, child_or_empty, entries, set}
 use serde_json::Value;
 
 use super::fill::namespace;
-use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+use crate::optional::optional;
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
 
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
 
@@ -20,17 +21,7 @@ type Labels = BTreeMap<String, String>;
 pub struct PodNodeSelector;
 
 impl Plugin for PodNodeSelector {
-    fn name(&self) -> &'static str {
-        "PodNodeSelector"
-    }
-
-    fn switch(&self) -> Switch {
-        Switch::IfEnabled
-    }
-
-    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        write.creates() && write.is_of("", "pods")
-    }
+    optional! { "PodNodeSelector", creates "pods" }
 
     fn mutate<'a>(
         &'a self,

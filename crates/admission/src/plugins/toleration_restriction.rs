@@ -10,7 +10,8 @@ use forebay_strategy::value::{Members, child_made, child_or_empty, list, set, te
 use serde_json::{Value, json};
 
 use super::fill::namespace;
-use crate::plugin::{Admitted, Plugin, Switch, Tools, WriteAttributes};
+use crate::optional::optional;
+use crate::plugin::{Admitted, Plugin, Tools, WriteAttributes};
 
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const WHITELIST: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
@@ -21,17 +22,7 @@ const TOLERATIONS_MAX: usize = 512;
 pub struct PodTolerationRestriction;
 
 impl Plugin for PodTolerationRestriction {
-    fn name(&self) -> &'static str {
-        "PodTolerationRestriction"
-    }
-
-    fn switch(&self) -> Switch {
-        Switch::IfEnabled
-    }
-
-    fn handles(&self, write: &WriteAttributes<'_>) -> bool {
-        (write.creates() || write.updates()) && write.is_of("", "pods")
-    }
+    optional! { "PodTolerationRestriction", stores "pods" }
 
     fn mutate<'a>(
         &'a self,

@@ -10,7 +10,8 @@ use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use serde_json::json;
 
-use super::{GROUP, KUBELET_CLIENT, REQUESTS, Request, add_condition, read, recognize, verdict};
+use super::recognize;
+use super::request::{self, GROUP, KUBELET_CLIENT, REQUESTS, Request, add_condition, read, verdict};
 use crate::acting::ActingRegistry;
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
@@ -22,11 +23,11 @@ impl Named for CertificateApprover {
     const NAME: &'static str = crate::Controller::CertificateApproving.name();
 
     fn informers(&self) -> Result<Vec<Informer>, Status> {
-        super::informers(&self.0)
+        request::informers(&self.0)
     }
 
     fn observe(&self, _: usize, notice: &Notice, now: Instant, queue: &mut Queue<String>) {
-        super::observe(notice, now, queue);
+        request::observe(notice, now, queue);
     }
 
     fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {

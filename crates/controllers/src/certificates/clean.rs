@@ -14,7 +14,7 @@ use forebay_registry::{Informer, Notice};
 use forebay_rt::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Request, read};
+use super::request::{self, Request, read};
 use crate::acting::ActingRegistry;
 use crate::limits;
 use crate::objects::delete;
@@ -33,11 +33,11 @@ impl Named for CertificateCleaner {
     const NAME: &'static str = crate::Controller::CertificateCleaner.name();
 
     fn informers(&self) -> Result<Vec<Informer>, Status> {
-        super::informers(&self.0)
+        request::informers(&self.0)
     }
 
     fn observe(&self, _: usize, notice: &Notice, now: Instant, queue: &mut Queue<String>) {
-        super::observe(notice, now, queue);
+        request::observe(notice, now, queue);
     }
 
     fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {

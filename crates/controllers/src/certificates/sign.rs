@@ -6,22 +6,31 @@
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/certificates/signer`.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use forebay_apimachinery::Status;
-use forebay_pki::signing::CertificateRequest;
+use forebay_pki::signing::{CertificateRequest, SigningAuthority};
 use forebay_registry::{Informer, Notice};
-use forebay_rt::Instant;
+use forebay_rt::{Duration, Instant};
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::{
-    CLIENT, KUBELET_CLIENT, KUBELET_SERVING, LEGACY, Request, Signing, add_condition, read, recognize,
-    verdict, write,
+use super::recognize;
+use super::request::{
+    self, CLIENT, KUBELET_CLIENT, KUBELET_SERVING, LEGACY, Request, add_condition, read, verdict, write,
 };
 use crate::acting::ActingRegistry;
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
+
+/// Who signs, and for how long at most.
+#[derive(Clone, Debug)]
+pub struct Signing {
+    pub authority: Arc<SigningAuthority>,
+    pub duration: Duration,
+}
 
 /// The controller.
 pub struct CertificateSigner(pub ActingRegistry, pub Signing);
@@ -30,11 +39,11 @@ impl Named for CertificateSigner {
     const NAME: &'static str = crate::Controller::CertificateSigning.name();
 
     fn informers(&self) -> Result<Vec<Informer>, Status> {
-        super::informers(&self.0)
+        request::informers(&self.0)
     }
 
     fn observe(&self, _: usize, notice: &Notice, now: Instant, queue: &mut Queue<String>) {
-        super::observe(notice, now, queue);
+        request::observe(notice, now, queue);
     }
 
     fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {

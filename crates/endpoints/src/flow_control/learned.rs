@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::GroupVersionResource;
+use forebay_pieces::{ListSource, OfList};
 use forebay_reads::{Rendering, SeenObjects};
 use forebay_transport::{BodySource, picos_to_send_byte};
 
 use crate::limits::{LEARNED_FACTOR_MAX, LEARNED_MAX, LEARNED_TIME_MIN};
-use crate::source::{ListSource, OfList};
 
 /// What was learned. Cheap to clone.
 #[derive(Clone, Default)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_catalog::Turn;
-use forebay_flow::{FlowInput, Price};
+use forebay_flow::{Awaited, FlowInput, Price};
 use forebay_transport::Stalls;
 
 use super::control::FlowControl;
@@ -25,7 +25,11 @@ pub struct Ticket {
 
 impl Turn for Ticket {
     fn pause(&self) {
-        self.control.tell([FlowInput::Paused { id: self.id }]);
+        self.control.tell([FlowInput::Paused { id: self.id, awaited: Awaited::Other }]);
+    }
+
+    fn pause_for_store(&self) {
+        self.control.tell([FlowInput::Paused { id: self.id, awaited: Awaited::Store }]);
     }
 
     fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -4,11 +4,10 @@ use std::sync::atomic::Ordering;
 
 use forebay_transport::StalledReaders;
 
-use crate::event_blocks::EventBlocks;
 use crate::memory::{Level, Memory};
 use crate::rooms::Rooms;
-use crate::shared_lists::SharedLists;
 use forebay_documents::metrics::Text;
+use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_room::Totals;
 
 /// Name, kind, help, and what to read of a room.

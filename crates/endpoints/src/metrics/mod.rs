@@ -24,12 +24,12 @@ use forebay_documents::metrics::{
     tasks, webhooks,
 };
 use forebay_encryption::EncryptionMetrics;
+use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_rt::Clock;
 use forebay_transport::{ConnectionCounts, StalledReaders};
 use forebay_usage::Usage;
 use forebay_webhooks::WebhookMetrics;
 
-use crate::event_blocks::EventBlocks;
 use crate::flow_control::FlowControl;
 use crate::identity::IdentityCounts;
 use crate::inflight::{Inflight, RequestKind};
@@ -37,7 +37,6 @@ use crate::memory::Memory;
 use crate::neighbourhood::Neighbourhood;
 use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
-use crate::shared_lists::SharedLists;
 use family::Family;
 use flight::Flight;
 use request::RequestSeries;

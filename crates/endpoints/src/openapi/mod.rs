@@ -23,7 +23,6 @@ use forebay_transport::{BodySource, PiecewiseBody, RunOn, limits};
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::answer::{self, HttpResponse};
-use crate::gzip;
 use crate::negotiate;
 use crate::response::{Content, ResponseBody};
 use crate::rooms::Rooms;
@@ -60,7 +59,9 @@ pub async fn answer(
             let index = openapi.index(catalog).await.ok_or_else(Failure::no_such_resource)?;
             match extended(&index, extensions) {
                 None => Ok(whole(&index, JSON, headers, readers)),
-                Some(json) => Ok(answer::sized(status::OK, JSON, json.into(), gzip::is_taken(headers))),
+                Some(json) => {
+                    Ok(answer::sized(status::OK, JSON, json.into(), negotiate::takes_gzip(headers)))
+                }
             }
         }
         path => {
@@ -154,7 +155,7 @@ fn whole(
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = if known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag)) {
         answer::response(status::UNCHANGED, content_type, ResponseBody::whole(""))
-    } else if gzip::is_taken(headers) {
+    } else if negotiate::takes_gzip(headers) {
         let body = ResponseBody::whole(document.gzip.clone());
         let mut response = answer::response(status::OK, content_type, body);
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));

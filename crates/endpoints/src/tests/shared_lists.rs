@@ -5,15 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flate2::read::GzDecoder;
 use forebay_api::Body as Incoming;
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::options::{CreateOptions, ListOptions, Query};
 use forebay_catalog::Target;
 use forebay_catalog::counts::ListCount;
 use forebay_embedded::{Engine, Options};
+use forebay_pieces::limits::{LONE_BYTES_MAX, SHARED_ANSWER_WAIT, SHARED_LISTS_SHARE};
+use forebay_pieces::{ListAnswer, ListContent, ListReader, SharedLists, Totals};
 use forebay_reads::{As, Encoding, Estimate, IncludeObject, ListBody, Shown, Weight};
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Tasks};
@@ -27,13 +31,9 @@ use super::server::{self, Setup};
 use crate::config::FlowControl;
 use crate::flow_control::ListMeter;
 use crate::in_process::InProcess;
-use crate::limits::{LONE_BYTES_MAX, SHARED_ANSWER_WAIT, SHARED_LISTS_SHARE};
 use crate::list_answer::begin;
-use crate::list_content::{ListAnswer, ListContent};
-use crate::member::testing::read;
 use crate::negotiate::Form;
 use crate::server::Backing;
-use crate::shared_lists::{ListReader, SharedLists, Totals};
 
 /// Long enough for several pieces of the shortest of its forms but Tables.
 const OBJECTS: usize = 80;
@@ -142,6 +142,14 @@ impl Asked {
     fn plain(self, text: &[u8]) -> Vec<u8> {
         if self.takes_gzip && text.starts_with(&[0x1f, 0x8b]) { read(text) } else { text.to_vec() }
     }
+}
+
+/// What a reader of gzip makes of it, to the last byte.
+fn read(member: &[u8]) -> Vec<u8> {
+    let (mut plain, mut reader) = (Vec::new(), GzDecoder::new(member));
+    reader.read_to_end(&mut plain).expect("gzip");
+    assert!(reader.into_inner().is_empty(), "one member, and nothing behind it");
+    plain
 }
 
 /// Somebody who reads an answer.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use forebay_apimachinery::attributes::About;
 use forebay_apimachinery::{Attributes, Caller, Verb};
 use forebay_flow::{
-    Access, Arrival, Comeback, Configuration, Details, DetailsShown, Dispatcher, Flow, FlowEffect, FlowInput,
-    FlowSchema, LimitBounds, MeasureKind, Moment, Opening, PointValue, Price, PriorityLevel, Setup, builtin,
-    flow_hash,
+    Access, Arrival, Awaited, Comeback, Configuration, Details, DetailsShown, Dispatcher, Flow, FlowEffect,
+    FlowInput, FlowSchema, LimitBounds, MeasureKind, Moment, Opening, PointValue, Price, PriorityLevel,
+    Setup, builtin, flow_hash,
 };
 use forebay_rt::Random;
 use serde_json::json;
@@ -131,7 +131,10 @@ impl Soak {
             10 => self.any(&self.waiting).into_iter().for_each(|id| {
                 self.leave(id);
             }),
-            11 | 12 => running.into_iter().for_each(|id| self.step(FlowInput::Paused { id })),
+            11 | 12 => running.into_iter().for_each(|id| {
+                let awaited = if self.random.below(2) == 0 { Awaited::Other } else { Awaited::Store };
+                self.step(FlowInput::Paused { id, awaited });
+            }),
             13 | 14 => running.into_iter().for_each(|id| self.step(FlowInput::Resumed { id })),
             _ => match self.random.below(8) {
                 0 => self.configure(),

@@ -1,7 +1,7 @@
 //! A server with one collection of ConfigMaps in each namespace, whose data is long and like nothing else.
 //!
 //! In: what is there, and how it is to behave. Out: answers; what it was asked for. Never: real time, a real
-//! connection.
+//! connection, a second thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use forebay_informer::{Encoding, Factory, Informer, Options, Watched};
-use forebay_rt::{Clock, Instant, Random};
+use forebay_rt::{BlockingAsTasks, Clock, Instant, Random};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -27,6 +27,8 @@ pub struct Server {
     inner: Mutex<Inner>,
     changed: watch::Sender<()>,
     clock: Clock,
+    /// What an informer does aside is done here: the time of the test stands still meanwhile.
+    _one_thread: BlockingAsTasks,
 }
 
 #[derive(Default)]
@@ -47,8 +49,12 @@ pub struct Inner {
 impl Server {
     /// - `objects`: how many there are.
     pub fn new(objects: usize) -> Arc<Server> {
-        let server =
-            Server { inner: Mutex::default(), changed: watch::Sender::new(()), clock: Clock::system() };
+        let server = Server {
+            inner: Mutex::default(),
+            changed: watch::Sender::new(()),
+            clock: Clock::system(),
+            _one_thread: BlockingAsTasks::on_this_thread(),
+        };
         server.lock().revision = 10;
         for number in 0..objects {
             server.put(&format!("map-{number:05}"));

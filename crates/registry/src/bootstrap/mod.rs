@@ -44,7 +44,7 @@ fn is_largest(store: &Store) -> bool {
 pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     let (largest, others): (Vec<_>, Vec<_>) =
         context.catalog().stores().into_iter().partition(|store| is_largest(store));
-    for store in others.iter().chain([&context.services.ports]) {
+    for store in others.iter().chain([context.claims.ports()]) {
         wait_ready(context, store).await;
     }
     for name in NAMESPACES {

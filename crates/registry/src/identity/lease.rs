@@ -82,7 +82,7 @@ async fn look_after_identity(context: &Arc<Context>, identity: &Identity, holder
 }
 
 async fn renew_identity(context: &Arc<Context>, identity: &Identity, holder: &str) -> Result<(), Status> {
-    let Some(_turn) = context.services.turn_to_stay().await else { return Ok(()) };
+    let Some(_turn) = context.kubernetes.turn_to_stay().await else { return Ok(()) };
     let target = identity_leases(context)?;
     let (served, store) = (&target.served, target.served.stored()?);
     let key = store.key(NAMESPACE, &identity.name);

@@ -48,9 +48,9 @@ pub(crate) async fn withdraw(context: &Arc<Context>) {
 }
 
 async fn end_lease(context: &Arc<Context>, own: IpAddr) -> Result<(), Status> {
-    context.services.withdraw();
+    context.kubernetes.withdraw();
     // Whoever is about to renew it does so first; nobody does after that.
-    let _turn = context.services.turn.acquire().await;
+    let _turn = context.kubernetes.turn.acquire().await;
     remove_lease(context, own).await?;
     neighbours::end(context).await?;
     lease::end(context).await?;

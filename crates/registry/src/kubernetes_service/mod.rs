@@ -10,6 +10,7 @@
 //! Source: kubernetes v1.36.3 `controlplane/{controller/{kubernetesservice,defaultservicecidr},reconcilers}`.
 
 pub(crate) mod advertised;
+pub(crate) mod state;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,11 +28,10 @@ use crate::limits::{REPAIR_PERIOD, REPAIR_RETRY_PAUSE, SERVICE_LOOK_PERIOD};
 use crate::new_object;
 use crate::owners;
 use crate::ruled::Ruled as _;
-use crate::services::cidrs::address_ranges;
-use crate::services::claim::typed;
-use crate::services::{NAME, NAMESPACE, repair, unreadable};
+use crate::services::{NAME, NAMESPACE};
 use forebay_api::Body;
 use forebay_catalog::Target;
+use forebay_service_claims::{address_ranges, repair, typed, unreadable};
 use forebay_strategy as strategy;
 
 const PORT: u16 = 443;
@@ -53,7 +53,7 @@ pub(crate) async fn start_services(context: &Arc<Context>) {
 
 /// Once the default ServiceCIDR exists, it decides and not the flag.
 async fn warn_of_other_ranges(context: &Arc<Context>) -> Result<(), Status> {
-    let known = address_ranges(context).await?;
+    let known = address_ranges(&context.claims).await?;
     let ranges = context.config.services.cluster_ip_ranges.iter();
     // Few: ranges that the flag names.
     for range in ranges.filter(|range| !known.iter().any(|known| known.covers(range))) {
@@ -65,18 +65,17 @@ async fn warn_of_other_ranges(context: &Arc<Context>) -> Result<(), Status> {
 async fn keep_kubernetes(context: Arc<Context>) {
     let mut next_repair = context.clock.now() + REPAIR_PERIOD;
     loop {
-        let repaired = *context.services.repaired.borrow();
+        let repaired = context.claims.is_repaired();
         if !repaired || context.clock.now() >= next_repair {
             next_repair = context.clock.now() + REPAIR_PERIOD;
             settle_kubernetes(&context, Part::All).await;
         } else {
             settle_kubernetes(&context, Part::AllButClaims).await;
         }
-        let again =
-            if *context.services.repaired.borrow() { SERVICE_LOOK_PERIOD } else { REPAIR_RETRY_PAUSE };
+        let again = if context.claims.is_repaired() { SERVICE_LOOK_PERIOD } else { REPAIR_RETRY_PAUSE };
         tokio::select! {
             () = context.clock.sleep(again) => {}
-            () = context.services.look.notified() => {}
+            () = context.kubernetes.look.notified() => {}
         }
     }
 }
@@ -87,11 +86,11 @@ async fn settle_kubernetes(context: &Arc<Context>, part: Part) {
         let all = tokio::join!(settle_default_cidr(context), settle_where(context));
         all.0.and(all.1)?;
         if part == Part::All {
-            let repaired = repair::repair_services(context).await?;
+            let repaired = repair(&context.claims, &**context).await?;
             tracing::debug!(?repaired, "claims of services");
         }
         let done = settle_service(context).await;
-        done.inspect(|()| context.services.target_settled.store(true, Ordering::Relaxed))
+        done.inspect(|()| context.kubernetes.target_settled.store(true, Ordering::Relaxed))
     };
     if let Err(status) = settled.await {
         tracing::warn!(why = status.message, "the kubernetes Service is not as it should be yet");
@@ -157,7 +156,7 @@ async fn settle_service(context: &Arc<Context>) -> Result<(), Status> {
         let stale = typed(found)?["spec"]["ports"].as_array().is_some_and(|ports| {
             ports.len() == 1 && ports[0]["name"] == "https" && ports[0]["targetPort"] != target_port
         });
-        if !stale || leaves_others(context, &context.services.target_settled) {
+        if !stale || leaves_others(context, &context.kubernetes.target_settled) {
             return Ok(());
         }
         let wanted = json!({ "kind": "Service", "apiVersion": "v1" });
@@ -184,10 +183,10 @@ async fn settle_service(context: &Arc<Context>) -> Result<(), Status> {
 /// Where the Service leads to: here, and to the other servers.
 async fn settle_where(context: &Arc<Context>) -> Result<(), Status> {
     let Some((own, _)) = context.config.services.endpoint else { return Ok(()) };
-    let Some(_turn) = context.services.turn_to_stay().await else { return Ok(()) };
+    let Some(_turn) = context.kubernetes.turn_to_stay().await else { return Ok(()) };
     let addresses = advertised::advertise(context, own).await?;
     settle_advertised(context, &addresses).await?;
-    context.services.ports_settled.store(true, Ordering::Relaxed);
+    context.kubernetes.ports_settled.store(true, Ordering::Relaxed);
     Ok(())
 }
 
@@ -244,7 +243,7 @@ async fn settle_endpoint_slice(context: &Arc<Context>, addresses: &[String]) -> 
 fn has_ports(context: &Arc<Context>, of: &Value) -> bool {
     let Some((_, port)) = context.config.services.endpoint else { return true };
     let Some([known]) = of["ports"].as_array().map(Vec::as_slice) else { return false };
-    let is_others = leaves_others(context, &context.services.ports_settled);
+    let is_others = leaves_others(context, &context.kubernetes.ports_settled);
     known["name"] == "https" && known["protocol"] == "TCP" && (known["port"] == port || is_others)
 }
 
@@ -346,8 +345,7 @@ mod tests {
 
     use super::*;
     use crate::Registry;
-    use crate::config::Config;
-    use crate::services::ServicesConfig;
+    use crate::config::{Config, ServicesConfig};
 
     /// Where the Service leads to, as the store has it.
     async fn target_port(server: &Registry) -> Value {

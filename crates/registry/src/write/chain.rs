@@ -80,7 +80,7 @@ pub(crate) static CHAIN: [Stage; 17] = [
     // charge: what it uses is counted in the quotas of its namespace, or it is more than they have
     Stage { is: Is::Charge, run: |write, context| charge::charge(write, context) },
     // claim: what is planned is claimed; what went to somebody else is planned and validated again
-    Stage { is: Is::Claim, run: |write, _| commit::claim(write) },
+    Stage { is: Is::Claim, run: |write, context| commit::claim(write, context) },
     // commit: durable, on exactly the object that it was decided by
     Stage { is: Is::Commit, run: |write, context| commit::commit(write, context) },
     // after: what others are judged by is taken in, and what an object had is given back, before the client

@@ -34,13 +34,13 @@ pub(super) fn plan<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
 }
 
 /// What is planned is claimed. What went to somebody else is planned, and so validated, again.
-pub(super) fn claim<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
+pub(super) fn claim<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     if !write.claims.pending() {
         return Eventual::Now(Ok(Flow::Next));
     }
-    Eventual::later(async {
+    Eventual::later(async move {
         let plans_again = write.claims.must_look();
-        write.claims.take().await?;
+        write.claims.take(&**context).await?;
         Ok(if plans_again || write.claims.pending() { Flow::Again } else { Flow::Next })
     })
 }
@@ -70,11 +70,12 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
     let ttl = context.ttl(served);
     let written = served.encode_new(proposed, write.fields.as_deref())?;
     let value = convert::stored(write, written.clone()).await?;
-    let mut created = store.create(key.clone(), value, ttl, write.mode).await;
+    let mut created = target.context.at_store(store.create(key.clone(), value, ttl, write.mode)).await;
     if let Err(Some(status)) = &created
         && let Some(smaller) = smaller(write, store, &key, &written, status)?
     {
-        created = store.create(key, convert::stored(write, smaller).await?, ttl, write.mode).await;
+        let smaller = convert::stored(write, smaller).await?;
+        created = target.context.at_store(store.create(key, smaller, ttl, write.mode)).await;
     }
     match created {
         Ok(object) => {
@@ -110,13 +111,14 @@ async fn commit_change(write: &mut Write<'_>, context: &Context) -> Result<Flow,
         }
         (decision, _) => decision,
     };
-    let mut done = attempts.carry_out(&store, decision).await;
+    let mut done = write.target.context.at_store(attempts.carry_out(&store, decision)).await;
     if let (Err(status), Some((written, ttl))) = (&done, written) {
         let key = store.key(write.target.namespace(), write.target.name());
         if let Some(smaller) = smaller(write, &store, &key, &written, status)? {
             let value = convert::stored(write, smaller).await?;
             if let Some(attempts) = &mut write.attempts {
-                done = attempts.carry_out(&store, Decision::Put { value, ttl }).await;
+                let put = attempts.carry_out(&store, Decision::Put { value, ttl });
+                done = write.target.context.at_store(put).await;
             }
         }
     }

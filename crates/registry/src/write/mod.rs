@@ -39,7 +39,7 @@ use serde_json::Value;
 
 use crate::configuration::Configuration;
 use crate::patch::Patch;
-use crate::services::Claims;
+use crate::services::WriteClaims;
 use deletion::Then;
 use forebay_api::{Body, MayCreate};
 use forebay_catalog::{Target, WantedConversions};
@@ -92,7 +92,7 @@ pub(crate) struct Write<'w> {
     /// What the client is told of the object.
     pub(crate) remarks: Vec<String>,
     /// What the object takes that only one may have.
-    pub(crate) claims: Claims,
+    pub(crate) claims: WriteClaims,
     /// What it uses is counted in the quotas of its namespace: a later round counts it no more.
     is_charged: bool,
     /// What a deletion does to the object.
@@ -190,7 +190,7 @@ impl<'w> Write<'w> {
             problems: Vec::new(),
             told: Vec::new(),
             remarks: Vec::new(),
-            claims: Claims::none(),
+            claims: WriteClaims::none(),
             is_charged: false,
             then: None,
             last: None,

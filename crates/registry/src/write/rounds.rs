@@ -24,8 +24,7 @@ use crate::consumed::Consumed;
 use crate::context::Context;
 use crate::incoming::name_of;
 use crate::limits::GENERATED_NAMES_MAX;
-
-use crate::services;
+use crate::services::{WriteClaims, is_unanswered, take_part};
 
 /// Passes a write by which nothing is stored through all that could refuse it.
 ///
@@ -57,13 +56,13 @@ pub(crate) async fn create(write: &mut Write<'_>, context: &Arc<Context>) -> Res
     let attempts = if generates { GENERATED_NAMES_MAX } else { 1 };
     let lease = &write.target.lease;
     // As text it takes a tenth of what a second tree would. What has one round only is not kept.
-    let is_kept = generates || services::take_part(write.served());
+    let is_kept = generates || take_part(write.served());
     let text = if is_kept { Value::to_string(&write.proposed) } else { String::new() };
     lease.charge(text.capacity())?;
     let kept = is_kept.then(|| Consumed::new(std::mem::take(&mut write.proposed), text.as_bytes()));
     for attempt in 1..=attempts {
         let _attempt = lease.scope();
-        write.claims = services::claims(context, write.target, write.mode);
+        write.claims = WriteClaims::of_write(&context.claims, write.target, write.mode);
         let created = create_once(write, context, kept.as_ref()).await;
         end_claims(write, &created).await;
         match created? {
@@ -151,7 +150,7 @@ fn first_of_next_round(write: &Write<'_>) -> Is {
 /// # Errors
 /// What a stage says of the live object, or the store's own failures.
 pub(crate) async fn change(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    write.claims = services::claims(context, write.target, write.mode);
+    write.claims = WriteClaims::of_write(&context.claims, write.target, write.mode);
     let changed = change_rounds(write, context).await;
     end_claims(write, &changed).await;
     changed?;
@@ -263,9 +262,9 @@ async fn judge_again(write: &mut Write<'_>, refusal: Status) -> Result<(), Statu
 /// Gives back what the stored object has not, or all of it when none was stored. Of a write that the store
 /// does not answer nobody knows: what it claimed is left to `repair`.
 async fn end_claims<T>(write: &mut Write<'_>, ended: &Result<T, Status>) {
-    let claims = std::mem::replace(&mut write.claims, services::Claims::none());
+    let claims = std::mem::replace(&mut write.claims, WriteClaims::none());
     match (ended, &write.done) {
-        (Err(status), _) if services::is_unanswered(status) => claims.leave(),
+        (Err(status), _) if is_unanswered(status) => claims.leave(),
         (Ok(_), Some(Done::Put { object })) => claims.settle(&write.target.served, Some(object)).await,
         _ => claims.settle(&write.target.served, None).await,
     }

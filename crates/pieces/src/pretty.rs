@@ -4,7 +4,7 @@
 //! writes it. Keeps nothing but where it is. Never: parses; what is not JSON comes out as some other thing
 //! that is not JSON.
 
-use crate::cost;
+use forebay_apimachinery::json::weight;
 
 /// Where an indenter is.
 #[derive(Clone, Debug, Default)]
@@ -84,9 +84,14 @@ impl Indenter {
     }
 }
 
+/// How long a JSON text is when it is indented: two spaces a level, on a line for each value.
+pub fn indented_len(json: &[u8]) -> usize {
+    weight::on_lines(json, |_, _| 0)
+}
+
 /// `json`, indented.
 pub fn indent(json: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(cost::indented(json));
+    let mut out = Vec::with_capacity(indented_len(json));
     Indenter::default().push(json, &mut out);
     out
 }
@@ -111,5 +116,14 @@ mod tests {
     #[test]
     fn the_newline_at_the_end_goes() {
         assert_eq!(indent(b"{}\n"), b"{}");
+    }
+
+    #[test]
+    fn what_is_indented_is_weighed_as_long_as_it_becomes() {
+        let deep = format!("{}{}{}", "[".repeat(100), "0,".repeat(10_000) + "0", "]".repeat(100));
+        for json in [r#"{"a":[],"b":{"c":[1,"x,{[\"",null]}}"#, "{}", deep.as_str()] {
+            let (weighed, made) = (indented_len(json.as_bytes()), indent(json.as_bytes()).len());
+            assert!(made <= weighed && weighed < 2 * made + 16, "{made} as {weighed}");
+        }
     }
 }

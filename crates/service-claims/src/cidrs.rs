@@ -2,21 +2,22 @@
 //!
 //! In: the ServiceCIDRs that are stored. Out: what addresses may be taken from. Never: takes one.
 
-use std::sync::Arc;
-
 use forebay_apimachinery::{Seen, Status};
 use forebay_catalog::store::Store;
 use forebay_watchcache::Snapshot;
 use serde_json::Value;
 
-use super::claim::typed;
-use super::range::AddressRange;
-use crate::context::Context;
+use crate::claim::typed;
+use crate::range::AddressRange;
+use crate::server::ServerClaims;
 
 /// The ranges that addresses may be taken from.
-pub(crate) async fn address_ranges(context: &Arc<Context>) -> Result<Vec<AddressRange>, Status> {
-    let store = context.built_in("networking.k8s.io", "v1", "servicecidrs")?;
-    Ok(ready_ranges(&*context.fresh(&store).await?, &store))
+///
+/// # Errors
+/// 429 and 504 when the cache cannot answer.
+pub async fn address_ranges(server: &ServerClaims) -> Result<Vec<AddressRange>, Status> {
+    let store = server.cidrs()?;
+    Ok(ready_ranges(&*store.fresh(&server.clock).await?, store))
 }
 
 /// The ranges of the ServiceCIDRs that are ready and to stay. One that nobody says anything of is ready.

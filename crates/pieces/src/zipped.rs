@@ -8,7 +8,7 @@
 
 use forebay_reads::{AtRest, FrameSink};
 
-use crate::event_blocks::{Got, Reader};
+use crate::event_blocks::{BlockReader, Got};
 use crate::member::Member;
 
 /// What frames are put into, until it is made a part of the member.
@@ -20,7 +20,7 @@ pub struct Zipped {
     // Of each frame since they were asked for.
     sizes: Vec<u32>,
     // During an initial state that may come in blocks.
-    blocks: Option<Reader>,
+    blocks: Option<BlockReader>,
 }
 
 /// How what is plain in a part is written.
@@ -32,7 +32,7 @@ pub enum Effort {
 
 impl Zipped {
     /// - `blocks`: as events, for an initial state that may come in blocks.
-    pub fn new(blocks: Option<Reader>) -> Zipped {
+    pub fn new(blocks: Option<BlockReader>) -> Zipped {
         Zipped { member: Member::begin(Vec::new()), deflated: 0, sizes: Vec::new(), blocks }
     }
 
@@ -112,13 +112,18 @@ mod tests {
     use crate::event_blocks::EventBlocks;
     use crate::limits::{EVENT_BLOCKS_BYTES_MAX, EVENT_BLOCKS_PASSED_BYTES_MAX};
     use crate::member::testing::{read, sealed};
-    use crate::watch_body::testing::served;
+
+    /// A core resource as it is served.
+    fn served(resource: &str) -> Arc<Served> {
+        let catalog = forebay_catalog::table::without_stores(forebay_strategy::convert::of);
+        catalog.resource("", "v1", resource).expect("served").clone()
+    }
 
     /// What the last part ends with besides: an empty final block, a checksum and a length.
     const END_BYTES: usize = 2 + 8;
 
-    #[tokio::test]
-    async fn each_part_ends_with_an_empty_stored_block() {
+    #[test]
+    fn each_part_ends_with_an_empty_stored_block() {
         let mut state = 1u64;
         let mut letter = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -133,7 +138,7 @@ mod tests {
             (b"{\"type\":\"MODIFIED\"}\n".repeat(9_000), Effort::Store),
             (Vec::new(), Effort::Deflate),
         ];
-        let blocks = EventBlocks::default().reader(&served("configmaps").await);
+        let blocks = EventBlocks::default().reader(&served("configmaps"));
         let (mut zipped, mut sent, mut plain) = (Zipped::new(Some(blocks)), Vec::new(), Vec::new());
         for (at, (part, effort)) in parts.iter().enumerate() {
             let is_last = at + 1 == parts.len();
@@ -186,9 +191,9 @@ mod tests {
         (sent, written)
     }
 
-    #[tokio::test]
-    async fn readers_of_the_same_blocks_share_their_events_and_each_reads_what_it_would_alone() {
-        let (configmaps, secrets) = (served("configmaps").await, served("secrets").await);
+    #[test]
+    fn readers_of_the_same_blocks_share_their_events_and_each_reads_what_it_would_alone() {
+        let (configmaps, secrets) = (served("configmaps"), served("secrets"));
         let (objects, blocks) = (sealed(400), EventBlocks::default());
         let held = blocks.reader(&configmaps);
         let (first, written) = send(&objects, &configmaps, &blocks);
@@ -220,13 +225,13 @@ mod tests {
     }
 
     impl Long {
-        async fn new(count: usize) -> Long {
+        fn new(count: usize) -> Long {
             let blocks = (0..count).map(|_| sealed(40)).collect();
-            Long { blocks, served: served("configmaps").await }
+            Long { blocks, served: served("configmaps") }
         }
 
         /// Whether the block at `place` had to be made for `reader`.
-        fn is_made(&self, place: usize, reader: &Reader) -> bool {
+        fn is_made(&self, place: usize, reader: &BlockReader) -> bool {
             let deflated = Deflated::of(&self.blocks[place]).expect("sealed");
             let (first, mut noise) = (Key::from(format!("/registry/{place:03}")), place as u64);
             let write = |_, own: &mut Vec<u8>| {
@@ -239,9 +244,9 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn what_is_kept_of_blocks_is_bounded_and_the_oldest_goes_first() {
-        let (long, blocks) = (Long::new(20).await, EventBlocks::default());
+    #[test]
+    fn what_is_kept_of_blocks_is_bounded_and_the_oldest_goes_first() {
+        let (long, blocks) = (Long::new(20), EventBlocks::default());
         let [first, second] = [blocks.reader(&long.served), blocks.reader(&long.served)];
         for place in 0..20 {
             assert!(long.is_made(place, &first));
@@ -252,12 +257,12 @@ mod tests {
         assert!(!long.is_made(19, &second), "the newest was not");
     }
 
-    #[tokio::test]
-    async fn what_all_have_passed_makes_room_and_what_somebody_is_to_come_to_stays() {
-        let (long, blocks) = (Long::new(20).await, EventBlocks::default());
+    #[test]
+    fn what_all_have_passed_makes_room_and_what_somebody_is_to_come_to_stays() {
+        let (long, blocks) = (Long::new(20), EventBlocks::default());
         let [first, second] = [blocks.reader(&long.served), blocks.reader(&long.served)];
         // One of another resource comes to none of them.
-        let _other = blocks.reader(&served("secrets").await);
+        let _other = blocks.reader(&served("secrets"));
         for place in 0..10 {
             assert!(long.is_made(place, &first) && !long.is_made(place, &second));
             assert!(blocks.bytes() <= EVENT_BLOCKS_PASSED_BYTES_MAX + (520 << 10), "{place}");
@@ -273,9 +278,9 @@ mod tests {
         assert_eq!(blocks.bytes(), 0);
     }
 
-    #[tokio::test]
-    async fn what_is_deflated_for_a_part_counts_as_what_it_was() {
-        let (blocks, served, objects) = (EventBlocks::default(), served("configmaps").await, sealed(40));
+    #[test]
+    fn what_is_deflated_for_a_part_counts_as_what_it_was() {
+        let (blocks, served, objects) = (EventBlocks::default(), served("configmaps"), sealed(40));
         let of = Deflated::of(&objects).expect("sealed");
         let at_rest = AtRest { deflated: of, served: &served, first: objects[0].key() };
         let mut zipped = Zipped::new(Some(blocks.reader(&served)));
@@ -293,9 +298,9 @@ mod tests {
         assert_eq!(zipped.frame_bytes(), 0);
     }
 
-    #[tokio::test]
-    async fn past_its_initial_state_it_takes_no_blocks_and_keeps_none() {
-        let (blocks, served, objects) = (EventBlocks::default(), served("configmaps").await, sealed(40));
+    #[test]
+    fn past_its_initial_state_it_takes_no_blocks_and_keeps_none() {
+        let (blocks, served, objects) = (EventBlocks::default(), served("configmaps"), sealed(40));
         let mut zipped = Zipped::new(Some(blocks.reader(&served)));
         assert_eq!(put(&mut zipped, &objects, &served, &mut Vec::new()), 40);
         assert!(blocks.bytes() > 0);

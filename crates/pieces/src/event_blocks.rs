@@ -25,13 +25,13 @@ use crate::member;
 pub struct EventBlocks(Arc<Mutex<Shelf>>);
 
 /// One who reads them in order. When the last one is gone, the blocks go.
-pub struct Reader {
+pub struct BlockReader {
     blocks: EventBlocks,
     id: u64,
 }
 
 /// The events of all objects of a segment.
-pub struct EventBlock {
+pub(crate) struct EventBlock {
     /// Raw, without a final block, to a byte boundary.
     pub deflated: Box<[u8]>,
     /// CRC-32 of the plain text.
@@ -42,7 +42,7 @@ pub struct EventBlock {
 }
 
 /// A block that was found or made.
-pub struct Got {
+pub(crate) struct Got {
     pub block: Arc<EventBlock>,
     pub is_new: bool,
 }
@@ -80,13 +80,13 @@ type Made = Arc<OnceLock<Arc<EventBlock>>>;
 
 impl EventBlocks {
     /// For who is about to read the state of a resource.
-    pub fn reader(&self, served: &Arc<Served>) -> Reader {
+    pub fn reader(&self, served: &Arc<Served>) -> BlockReader {
         let mut shelf = self.shelf();
         let id = shelf.next_id;
         shelf.next_id += 1;
         shelf.readers.push(Place { id, served: Arc::downgrade(served), at: None });
         drop(shelf);
-        Reader { blocks: self.clone(), id }
+        BlockReader { blocks: self.clone(), id }
     }
 
     /// While memory is short, none are kept.
@@ -108,12 +108,12 @@ impl EventBlocks {
     }
 }
 
-impl Reader {
+impl BlockReader {
     /// The events of the block that comes next. Whoever wants the same at the same time waits until they are
     /// made: a fraction of a millisecond.
     ///
     /// - `write`: appends the event of an object by its place.
-    pub fn next(&self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) -> Got {
+    pub(crate) fn next(&self, of: AtRest<'_>, write: impl FnMut(usize, &mut Vec<u8>)) -> Got {
         let made = self.blocks.shelf().place(self.id, of);
         let mut is_new = false;
         let make = || {
@@ -132,7 +132,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for BlockReader {
     fn drop(&mut self) {
         let mut shelf = self.blocks.shelf();
         shelf.readers.retain(|reader| reader.id != self.id);

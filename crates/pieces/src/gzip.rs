@@ -6,7 +6,6 @@
 use forebay_reads::{ListBody, SeenObjects};
 use forebay_transport::BodySource;
 use forebay_transport::limits::CHUNK_BYTES;
-use http::{HeaderMap, header};
 
 use crate::limits::{DEFLATE_BYTES, STORED_BYTES_MAX};
 use crate::member::Member;
@@ -107,16 +106,6 @@ impl<P: OfList> OfList for Gzip<P> {
     }
 }
 
-/// Whether the client takes gzip.
-pub fn is_taken(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|clause| {
-        let (name, params) = clause.split_once(';').unwrap_or((clause, ""));
-        let refused = params.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse() == Ok(0.0));
-        name.trim().eq_ignore_ascii_case("gzip") && !refused
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -146,21 +135,5 @@ mod tests {
         let (mut source, mut first) = (Gzip::new(Vec::new(), Pieces::of(&pieces)), Vec::new());
         assert!(source.fill(&mut first));
         assert!(first.len() >= CHUNK_BYTES && first.len() < text.len() / 2, "{}", first.len());
-    }
-
-    #[test]
-    fn clients_say_whether_they_take_it() {
-        for (value, want) in [
-            ("gzip", true),
-            ("deflate, GZIP;q=0.5", true),
-            ("gzip;q=0", false),
-            ("identity", false),
-            ("x-gzip", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT_ENCODING, value.parse().expect("a value"));
-            assert_eq!(is_taken(&headers), want, "{value}");
-        }
-        assert!(!is_taken(&HeaderMap::new()));
     }
 }

@@ -4,37 +4,47 @@
 //! In: a proposed object, the one before it. Out: the proposed object filled in; claims in the store. Owner
 //! of the state: the write. Never: validates; writes the object.
 //!
-//! A write goes round: plan, validate, [`Claims::take`], and again if something went to somebody else in
-//! between (`write/rounds.rs`). What it holds it plans with first, so no round undoes another.
+//! A write goes round: plan, validate, [`WriteClaims::take`], and again if something went to somebody else in
+//! between (registry's `write/rounds.rs`). What it holds it plans with first, so no round undoes another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use forebay_apimachinery::{Reason, Revision, Status};
-use forebay_catalog::Served;
-use forebay_catalog::errors;
 use forebay_catalog::store::{Mode, Store};
+use forebay_catalog::{Served, Target, errors};
 use forebay_object::Object;
-use forebay_watchcache::Snapshot;
-use serde_json::Value;
-
-use super::claim::{Owner, key_in};
-use super::range::AddressRange;
-use crate::context::Context;
-use crate::incoming::name_of;
-use forebay_catalog::Target;
 use forebay_strategy::services::{
     Allocation, AllocationError, Family, Pools, Unavailable, allocate_changed, allocate_new, holdings,
 };
+use forebay_watchcache::Snapshot;
+use serde_json::Value;
+
+use crate::cidrs::ready_ranges;
+use crate::claim::{MakesAddresses, Owner, claim, drop_claim, give_back, key_in, name_of};
+use crate::range::AddressRange;
+use crate::server::ServerClaims;
+
+/// Whether objects of `served` take things that only one may have. A write of one is carried to its end even
+/// if nobody waits for it any more: half done, it would look like a leak to `repair` while it can still
+/// commit.
+pub fn take_part(served: &Served) -> bool {
+    served.is("", "services")
+}
+
+/// Whether the store did not say what became of a write that failed so.
+pub fn is_unanswered(failure: &Status) -> bool {
+    failure.reason == Reason::Timeout
+}
 
 /// What a write takes. Nothing, for most kinds.
 ///
 /// It must be settled: what is claimed and not settled waits for the next start.
-pub(crate) struct Claims(Option<Box<Open>>);
+pub struct WriteClaims(Option<Box<Open>>);
 
 struct Open {
-    context: Arc<Context>,
+    server: Arc<ServerClaims>,
     mode: Mode,
     owner: Owner,
     families: Vec<Family>,
@@ -64,16 +74,21 @@ struct Taken {
     snapshot: Arc<Snapshot>,
 }
 
-impl Claims {
-    pub(crate) fn none() -> Claims {
-        Claims(None)
+impl WriteClaims {
+    /// Those of a write that takes nothing.
+    pub fn none() -> WriteClaims {
+        WriteClaims(None)
     }
 
-    pub(crate) fn open(context: &Arc<Context>, target: &Target, mode: Mode) -> Claims {
-        let ranges = &context.config.services.cluster_ip_ranges;
+    /// What a write of `target` takes.
+    pub fn of_write(server: &Arc<ServerClaims>, target: &Target, mode: Mode) -> WriteClaims {
+        if !take_part(&target.served) || target.subresource.is_some() {
+            return WriteClaims::none();
+        }
+        let ranges = &server.given_out.cluster_ip_ranges;
         let owner = Owner { namespace: target.namespace().to_string(), name: target.name().to_string() };
-        Claims(Some(Box::new(Open {
-            context: context.clone(),
+        WriteClaims(Some(Box::new(Open {
+            server: server.clone(),
             mode,
             owner,
             families: ranges.iter().map(|range| Family::of(range.network())).collect(),
@@ -87,7 +102,7 @@ impl Claims {
     }
 
     /// Whether the object takes nothing.
-    pub(crate) fn are_none(&self) -> bool {
+    pub fn are_none(&self) -> bool {
         self.0.is_none()
     }
 
@@ -95,50 +110,50 @@ impl Claims {
     ///
     /// # Errors
     /// What it cannot have, and why nobody can look at what is free.
-    pub(crate) async fn plan_new(&mut self, proposed: &mut Value) -> Result<(), Status> {
+    pub async fn plan_new(&mut self, proposed: &mut Value) -> Result<(), Status> {
         let Some(open) = &mut self.0 else { return Ok(()) };
-        open.owner.name = name_of(proposed).to_string();
+        open.owner.name = proposed["metadata"]["name"].as_str().unwrap_or_default().to_string();
         if open.seen.is_none() {
             open.look().await?;
         }
         open.plan(proposed, None)
     }
 
-    /// Fills in what a changed object takes; false when one must [`take`](Claims::take) a look first. It is
-    /// not to be stored while anything is [`pending`](Claims::pending).
+    /// Fills in what a changed object takes; false when one must [`take`](WriteClaims::take) a look first. It
+    /// is not to be stored while anything is [`pending`](WriteClaims::pending).
     ///
     /// # Errors
     /// What it cannot have.
-    pub(crate) fn plan_update(&mut self, proposed: &mut Value, old: &Value) -> Result<bool, Status> {
+    pub fn plan_update(&mut self, proposed: &mut Value, old: &Value) -> Result<bool, Status> {
         let Some(open) = &mut self.0 else { return Ok(true) };
         open.plan(proposed, Some(old))?;
         Ok(!open.must_look)
     }
 
     /// Whether something is still to be taken.
-    pub(crate) fn pending(&self) -> bool {
+    pub fn pending(&self) -> bool {
         self.0.as_ref().is_some_and(|open| open.pending())
     }
 
     /// Whether a plan could not be made before one looks.
-    pub(crate) fn must_look(&self) -> bool {
+    pub fn must_look(&self) -> bool {
         self.0.as_ref().is_some_and(|open| open.must_look)
     }
 
     /// Looks at what is free, or claims what is planned. What is not to be had is known to the next plan, and
-    /// still [`pending`](Claims::pending).
+    /// still [`pending`](WriteClaims::pending).
     ///
     /// # Errors
     /// The store's failures.
-    pub(crate) async fn take(&mut self) -> Result<(), Status> {
+    pub async fn take(&mut self, makes: &impl MakesAddresses) -> Result<(), Status> {
         match &mut self.0 {
-            Some(open) => open.take().await,
+            Some(open) => open.take(makes).await,
             None => Ok(()),
         }
     }
 
     /// Ends the write: gives back what the stored object has not, or all of it when none was stored.
-    pub(crate) async fn settle(self, served: &Served, stored: Option<&Object>) {
+    pub async fn settle(self, served: &Served, stored: Option<&Object>) {
         if let Some(open) = self.0 {
             open.settle(served, stored).await;
         }
@@ -146,7 +161,7 @@ impl Claims {
 
     /// Ends a write of which nobody knows whether it was made, or will be: what it claimed is left to
     /// `repair`.
-    pub(crate) fn leave(self) {
+    pub fn leave(self) {
         if let Some(open) = self.0 {
             open.leave();
         }
@@ -186,28 +201,28 @@ impl Open {
 
     /// Looks at what is taken now, once claims have been repaired.
     async fn look(&mut self) -> Result<(), Status> {
-        let context = &self.context;
-        let deadline = context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-        let mut repaired = context.services.repaired.subscribe();
+        let server = &self.server;
+        let deadline = server.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+        let mut repaired = server.hear_of_repair();
         tokio::select! {
             biased;
             _ = repaired.wait_for(|repaired| *repaired) => {}
-            () = context.clock.sleep_until(deadline) => return Err(not_repaired()),
+            () = server.clock.sleep_until(deadline) => return Err(not_repaired()),
         }
         let taken = async |store: Arc<Store>| {
             let snapshot = store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
             Ok::<Taken, Status>(Taken { store, snapshot })
         };
-        let cidrs = taken(context.built_in("networking.k8s.io", "v1", "servicecidrs")?).await?;
+        let cidrs = taken(server.cidrs()?.clone()).await?;
         self.seen = Some(Seen {
-            addresses: taken(context.built_in("networking.k8s.io", "v1", "ipaddresses")?).await?,
-            ports: taken(context.services.ports.clone()).await?,
-            ranges: super::cidrs::ready_ranges(&cidrs.snapshot, &cidrs.store),
+            addresses: taken(server.addresses()?.clone()).await?,
+            ports: taken(server.ports.clone()).await?,
+            ranges: ready_ranges(&cidrs.snapshot, &cidrs.store),
         });
         Ok(())
     }
 
-    async fn take(&mut self) -> Result<(), Status> {
+    async fn take(&mut self, makes: &impl MakesAddresses) -> Result<(), Status> {
         if self.must_look {
             self.must_look = false;
             return self.look().await;
@@ -215,16 +230,16 @@ impl Open {
         let missing: Vec<Allocation> =
             self.planned.iter().filter(|item| !self.held.contains_key(item)).copied().collect();
         for item in missing {
-            self.context.services.begin(item);
-            match super::claim::claim(&self.context, item, &self.owner).await {
+            self.server.begin(item);
+            match claim(&self.server, item, &self.owner, makes).await {
                 Ok(Some(revision)) => drop(self.held.insert(item, revision)),
                 Ok(None) => {
-                    self.context.services.end(item);
+                    self.server.end(item);
                     self.lost.insert(item);
                     return Ok(());
                 }
                 Err(status) => {
-                    self.context.services.end(item);
+                    self.server.end(item);
                     return Err(status);
                 }
             }
@@ -233,7 +248,7 @@ impl Open {
     }
 
     async fn settle(self, served: &Served, stored: Option<&Object>) {
-        let Open { context, mode, owner, held, before, .. } = self;
+        let Open { server, mode, owner, held, before, .. } = self;
         if mode == Mode::DryRun {
             return;
         }
@@ -245,29 +260,25 @@ impl Open {
         };
         for (item, revision) in &held {
             if !kept.contains(item)
-                && let Err(status) = super::claim::drop_claim(&context, *item, *revision).await
+                && let Err(status) = drop_claim(&server, *item, *revision).await
             {
-                tracing::warn!(
-                    item = super::claim::name_of(*item),
-                    why = status.message,
-                    "not given back yet"
-                );
+                tracing::warn!(item = name_of(*item), why = status.message, "not given back yet");
             }
-            context.services.end(*item);
+            server.end(*item);
         }
         let revision = stored.map(Object::revision);
         for item in before.into_iter().filter(|item| !kept.contains(item)) {
             if let Some(revision) = revision {
-                super::claim::give_back(&context, item, &owner, revision).await;
+                give_back(&server, item, &owner, revision).await;
             }
         }
     }
 
     fn leave(self) {
-        let Open { context, owner, held, .. } = self;
+        let Open { server, owner, held, .. } = self;
         for item in held.into_keys() {
-            tracing::info!(item = super::claim::name_of(item), ?owner, "left to the next repair");
-            context.services.end(item);
+            tracing::info!(item = name_of(item), ?owner, "left to the next repair");
+            server.end(item);
         }
     }
 
@@ -288,7 +299,7 @@ impl Open {
         let own = self.held.keys().copied();
         let mut own =
             own.filter(|item| matches!(item, Allocation::Address(address) if Family::of(*address) == family));
-        let random = &self.context.random;
+        let random = &self.server.random;
         let ranges = seen.ranges.iter().filter(|range| Family::of(range.network()) == family);
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
             let mut all = ranges.flat_map(|range| range.candidates(random)).map(Allocation::Address);
@@ -299,11 +310,8 @@ impl Open {
     fn any_port(&self, seen: &Seen) -> Option<Allocation> {
         let mut own = self.held.keys().copied().filter(|item| matches!(item, Allocation::Port(_)));
         own.find(|item| self.is_free(seen, *item)).or_else(|| {
-            let range = self.context.config.services.node_ports;
-            range
-                .candidates(&self.context.random)
-                .map(Allocation::Port)
-                .find(|item| self.is_free(seen, *item))
+            let range = self.server.given_out.node_ports;
+            range.candidates(&self.server.random).map(Allocation::Port).find(|item| self.is_free(seen, *item))
         })
     }
 
@@ -373,7 +381,7 @@ impl Open {
         if self.mode == Mode::DryRun {
             return self.dry_port(seen, wanted);
         }
-        let range = self.context.config.services.node_ports;
+        let range = self.server.given_out.node_ports;
         let item = match wanted {
             None => self.any_port(seen).ok_or(Unavailable::Full)?,
             Some(wanted) => match u16::try_from(wanted) {

@@ -3,6 +3,7 @@
 //! In: an item and its Service. Out: the claim made where there was none, read, or given back. Never: decides
 //! who is to have what; touches a claim that is not the Service's.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,29 +12,37 @@ use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Mode, Store};
 use forebay_object::Object;
+use forebay_strategy::services::{Allocation, Family, holdings};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::new_object;
-use crate::owners;
-use forebay_catalog::Target;
-use forebay_strategy::services::{Allocation, Family, holdings};
+use crate::server::ServerClaims;
 
 /// Who makes the IPAddresses of Services, in their label.
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
 const MANAGER: &str = "ipallocator.k8s.io";
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 
+/// Who makes what is claimed an address by: what the server writes into a new object is more than a claim.
+pub trait MakesAddresses: Sync {
+    /// An IPAddress as it is stored, with what the server writes into each new object.
+    ///
+    /// - `address`: its name, its labels and what it is for.
+    ///
+    /// # Errors
+    /// 500.
+    fn address(&self, address: Value) -> Result<Bytes, Status>;
+}
+
 /// The Service that has something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Owner {
+pub(crate) struct Owner {
     pub namespace: String,
     pub name: String,
 }
 
 /// What the store says of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub(crate) struct Claim {
     pub revision: Revision,
     /// `None`: it is claimed for something that is no Service.
     pub owner: Option<Owner>,
@@ -72,7 +81,7 @@ impl Claim {
 }
 
 /// The name of an item's claim.
-pub fn name_of(item: Allocation) -> String {
+pub(crate) fn name_of(item: Allocation) -> String {
     match item {
         Allocation::Address(address) => address.to_string(),
         Allocation::Port(port) => port.to_string(),
@@ -80,24 +89,25 @@ pub fn name_of(item: Allocation) -> String {
 }
 
 /// Where claims of items such as `item` are.
-pub(crate) fn claims_of(context: &Arc<Context>, item: Allocation) -> Result<Arc<Store>, Status> {
+fn claims_of(server: &ServerClaims, item: Allocation) -> Result<&Arc<Store>, Status> {
     match item {
-        Allocation::Address(_) => context.built_in("networking.k8s.io", "v1", "ipaddresses"),
-        Allocation::Port(_) => Ok(context.services.ports.clone()),
+        Allocation::Address(_) => server.addresses(),
+        Allocation::Port(_) => Ok(&server.ports),
     }
 }
 
 /// Claims `item` for `owner`: the revision of the claim, or `None` when it is claimed already.
 pub(crate) async fn claim(
-    context: &Arc<Context>,
+    server: &ServerClaims,
     item: Allocation,
     owner: &Owner,
+    makes: &impl MakesAddresses,
 ) -> Result<Option<Revision>, Status> {
-    let store = claims_of(context, item)?;
+    let store = claims_of(server, item)?;
     let key = store.key("", &name_of(item));
     let value = match item {
-        Allocation::Address(_) => new_address(context, item, owner)?,
-        Allocation::Port(port) => new_port(context, port, owner),
+        Allocation::Address(address) => makes.address(new_address(address, owner))?,
+        Allocation::Port(port) => new_port(server, port, owner),
     };
     match store.create(key, value, None, Mode::Commit).await {
         Ok(object) => Ok(Some(object.revision())),
@@ -106,28 +116,20 @@ pub(crate) async fn claim(
     }
 }
 
-fn new_address(context: &Arc<Context>, item: Allocation, owner: &Owner) -> Result<Bytes, Status> {
-    let served = context.catalog().resource("networking.k8s.io", "v1", "ipaddresses").cloned();
-    let served = served.ok_or_else(|| Status::internal("ipaddresses are not served"))?;
-    let family = match item {
-        Allocation::Address(address) => Family::of(address).name(),
-        Allocation::Port(_) => "",
-    };
-    let mut value = json!({
+fn new_address(address: IpAddr, owner: &Owner) -> Value {
+    let family = Family::of(address).name();
+    json!({
         "kind": "IPAddress", "apiVersion": "networking.k8s.io/v1",
-        "metadata": { "name": name_of(item), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
+        "metadata": { "name": address.to_string(), "labels": { FAMILY: family, MANAGED_BY: MANAGER } },
         "spec": owner.reference(),
-    });
-    let target = Target::of_server(served, None, None);
-    new_object::fill_in(context, &target, &mut value);
-    owners::by_server(context, &target.served, (owners::SERVER, ""), None, &mut value)?;
-    target.served.encode(value)
+    })
 }
 
 /// As `docs/formats/node-ports.md` has it.
-fn new_port(context: &Arc<Context>, port: u16, owner: &Owner) -> Bytes {
+fn new_port(server: &ServerClaims, port: u16, owner: &Owner) -> Bytes {
+    let now = forebay_reads::rfc3339(forebay_reads::timestamp(&server.clock));
     let claim = json!({
-        "metadata": { "creationTimestamp": context.now_rfc3339(), "name": port.to_string() },
+        "metadata": { "creationTimestamp": now, "name": port.to_string() },
         "spec": owner.reference(),
     });
     let members = forebay_catalog::compact(&claim);
@@ -136,11 +138,11 @@ fn new_port(context: &Arc<Context>, port: u16, owner: &Owner) -> Bytes {
 }
 
 /// Gives `item` back if it is `owner`'s and was before `before`: what was claimed later is somebody else's.
-pub(crate) async fn give_back(context: &Arc<Context>, item: Allocation, owner: &Owner, before: Revision) {
+pub(crate) async fn give_back(server: &ServerClaims, item: Allocation, owner: &Owner, before: Revision) {
     let given = async {
-        let found = live_claim(context, item).await?;
+        let found = live_claim(server, item).await?;
         match found.filter(|claim| claim.owner.as_ref() == Some(owner) && claim.revision < before) {
-            Some(claim) => drop_claim(context, item, claim.revision).await,
+            Some(claim) => drop_claim(server, item, claim.revision).await,
             None => Ok(false),
         }
     };
@@ -152,11 +154,11 @@ pub(crate) async fn give_back(context: &Arc<Context>, item: Allocation, owner: &
 
 /// Removes the claim of `item` if it is still that of `revision`, and says whether it did.
 pub(crate) async fn drop_claim(
-    context: &Arc<Context>,
+    server: &ServerClaims,
     item: Allocation,
     revision: Revision,
 ) -> Result<bool, Status> {
-    let store = claims_of(context, item)?;
+    let store = claims_of(server, item)?;
     let key = store.key("", &name_of(item));
     let txn = Txn { key, expect: Expect::At(revision), op: Op::Delete };
     let outcome = store.backend.commit(txn).await.map_err(|error| errors::txn(&error))?;
@@ -164,15 +166,15 @@ pub(crate) async fn drop_claim(
 }
 
 /// The claim of `item` as the store has it now.
-pub(crate) async fn live_claim(context: &Arc<Context>, item: Allocation) -> Result<Option<Claim>, Status> {
-    let store = claims_of(context, item)?;
+async fn live_claim(server: &ServerClaims, item: Allocation) -> Result<Option<Claim>, Status> {
+    let store = claims_of(server, item)?;
     let found = store.live(&store.key("", &name_of(item))).await?;
     found.map(|found| read_claim(item, &found.object)).transpose()
 }
 
 /// What the Service `owner` has now; nothing when there is none.
-pub(crate) async fn live_holdings(context: &Arc<Context>, owner: &Owner) -> Result<Vec<Allocation>, Status> {
-    let store = context.built_in("", "v1", "services")?;
+pub(crate) async fn live_holdings(server: &ServerClaims, owner: &Owner) -> Result<Vec<Allocation>, Status> {
+    let store = server.services()?;
     let Some(found) = store.live(&store.key(&owner.namespace, &owner.name)).await? else {
         return Ok(Vec::new());
     };
@@ -186,16 +188,19 @@ pub(crate) fn holdings_of(service: &Object) -> Result<Vec<Allocation>, Status> {
 }
 
 /// The claim that `object` is.
-pub fn read_claim(item: Allocation, object: &Object) -> Result<Claim, Status> {
+pub(crate) fn read_claim(item: Allocation, object: &Object) -> Result<Claim, Status> {
     Ok(Claim::read(item, object.revision(), &typed(object)?))
 }
 
 /// The item that a claim named `name` is of.
-pub fn item_of(name: &str, ports: bool) -> Option<Allocation> {
+pub(crate) fn item_of(name: &str, ports: bool) -> Option<Allocation> {
     if ports { name.parse().ok().map(Allocation::Port) } else { name.parse().ok().map(Allocation::Address) }
 }
 
 /// A stored object of a built-in kind as a tree.
+///
+/// # Errors
+/// It cannot be read.
 pub fn typed(object: &Object) -> Result<Value, Status> {
     let mut bytes = Vec::with_capacity(object.body_len() + 1);
     bytes.push(b'{');
@@ -204,6 +209,6 @@ pub fn typed(object: &Object) -> Result<Value, Status> {
 }
 
 /// Where a claim of `item` is in `store`.
-pub fn key_in(store: &Store, item: Allocation) -> Key {
+pub(crate) fn key_in(store: &Store, item: Allocation) -> Key {
     store.key("", &name_of(item))
 }

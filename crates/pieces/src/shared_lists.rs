@@ -23,14 +23,13 @@ use forebay_rt::Clock;
 use forebay_transport::BodySource;
 use tokio::sync::OnceCell;
 
+use crate::form::Form;
 use crate::limits::{
     LONE_BYTES_MAX, SHARED_ANSWER_WAIT, SHARED_ANSWERS_MAX, SHARED_LISTS_BYTES_MAX, SHARED_LISTS_SHARE,
 };
 use crate::list_content::{ListAnswer, ListContent, MadeFor, SourceAnswer};
-use crate::negotiate::Form;
 use crate::shared_pieces::{KeptBytes, PieceBytes, Place};
 use crate::source::{ListSource, OfList as _};
-use crate::status::Failure;
 
 /// Those of a server. Cheap to clone.
 #[derive(Clone)]
@@ -145,12 +144,12 @@ impl SharedLists {
     ///
     /// # Errors
     /// Those of `begin`, which is then tried again by the next one.
-    pub async fn open(
+    pub async fn open<E>(
         &self,
         mut list: ListBody,
         (form, takes_gzip): (Form, bool),
-        begin: impl AsyncFnOnce(ListBody) -> Result<SourceAnswer, Failure>,
-    ) -> Result<(ListAnswer<ListReader>, MadeFor), Failure> {
+        begin: impl AsyncFnOnce(ListBody) -> Result<SourceAnswer, E>,
+    ) -> Result<(ListAnswer<ListReader>, MadeFor), E> {
         let place = self.find(&list, form, takes_gzip);
         let mut is_new = false;
         let fork = list.fork();

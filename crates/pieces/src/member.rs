@@ -165,7 +165,7 @@ fn store_block(plain: &[u8], out: &mut Vec<u8>) {
 }
 
 /// `plain` by itself, to a byte boundary; as it is where nothing else is shorter.
-pub fn deflate(plain: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn deflate(plain: &[u8], out: &mut Vec<u8>) {
     DEFLATE.with_borrow_mut(|deflate| {
         for piece in plain.chunks(DEFLATE_BYTES) {
             match deflate.deflate(piece, piece.len()) {
