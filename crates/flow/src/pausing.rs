@@ -1,8 +1,8 @@
-//! Requests that wait for somebody else in the middle of their work, such as a webhook or the store: they give
-//! their seat to others meanwhile, and take one again before they go on.
+//! Requests that wait for somebody else in the middle of their work, such as a webhook or the store: they
+//! give their seat to others meanwhile, and take one again before they go on.
 //!
-//! In: who waits for whom, and who goes on. Out: turns. Never: refuses one that had its turn: it comes before those
-//! that have not begun, the first that arrived first. What it holds in bytes it holds all the time.
+//! In: who waits for whom, and who goes on. Out: turns. Never: refuses one that had its turn: it comes before
+//! those that have not begun, the first that arrived first. What it holds in bytes it holds all the time.
 
 use std::sync::Arc;
 
