@@ -95,12 +95,12 @@ async fn ask(world: &World, user: &str, name: &str, signer: &str, request: Strin
     });
     let body = json!({
         "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
-        "metadata": { "name": name }, "spec": spec,
+        // Its spec belongs to nobody: what has no owner when it is made has none after an update either.
+        "metadata": { "name": name, "labels": { "asked": "yes" } }, "spec": spec,
     });
     let caller = Caller { name: user.to_owned(), ..Caller::default() };
     let target = Target { caller: Some(Arc::new(caller)), ..world.target(REQUESTS) };
     let body = Body::Json(body.to_string().into());
-    // An object that nobody is said to own has no owners after an update either.
     let options = CreateOptions { field_manager: user.to_owned(), ..CreateOptions::default() };
     world.registry.create(&target, &body, &options).await.expect("created");
     world.get(&format!("{REQUESTS}/{name}")).await
