@@ -171,21 +171,11 @@ mod tests {
     use forebay_scratch::Scratch;
 
     use super::*;
-    use crate::options::{AuditMode, LogFormat, LogOptions, NO_LIMIT, batch};
+    use crate::options::json_lines;
 
     fn log(path: PathBuf) -> Log {
-        let options = LogOptions {
-            path,
-            format: LogFormat::Json,
-            age_days_max: 0,
-            backups_max: 0,
-            megabytes_max: 1,
-            compresses: false,
-            batch: batch(AuditMode::Blocking),
-            truncate: NO_LIMIT,
-        };
         let (clock, _) = Clock::manual(1);
-        let file = LogFile::ensure(&options, clock.clone()).expect("made");
+        let file = LogFile::ensure(&json_lines(path), clock.clone()).expect("made");
         Log::new(Sink::File(Box::new(file)), Arc::default(), clock)
     }
 

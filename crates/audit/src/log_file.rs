@@ -317,23 +317,10 @@ mod tests {
     use forebay_scratch::Scratch;
 
     use super::*;
-    use crate::options::{AuditMode, LogFormat, NO_LIMIT, batch};
+    use crate::options::json_lines;
 
     /// 2027-01-15T08:00:00Z
     const NOW_MS: u64 = 1_800_000_000_000;
-
-    fn options(path: PathBuf) -> LogOptions {
-        LogOptions {
-            path,
-            format: LogFormat::Json,
-            age_days_max: 0,
-            backups_max: 0,
-            megabytes_max: 1,
-            compresses: false,
-            batch: batch(AuditMode::Blocking),
-            truncate: NO_LIMIT,
-        }
-    }
 
     fn names(dir: &Path) -> Vec<String> {
         let entries = fs::read_dir(dir).expect("listed");
@@ -353,7 +340,7 @@ mod tests {
         let scratch = Scratch::new();
         let path = scratch.path().join("logs/audit.log");
         let (clock, hand) = Clock::manual(NOW_MS);
-        let mut file = LogFile::ensure(&options(path.clone()), clock).expect("made");
+        let mut file = LogFile::ensure(&json_lines(path.clone()), clock).expect("made");
         assert_eq!(fs::metadata(path.parent().expect("a directory")).expect("there").mode() & 0o777, 0o700);
         let half = 600 << 10;
         let (kept, why) = file.write(&[line("a", half), line("b", half), line("c", 2 << 20), line("d", 10)]);
@@ -417,11 +404,11 @@ mod tests {
         let path = scratch.path().join("audit.log");
         fs::write(&path, "x".repeat(1 << 20)).expect("written");
         let (clock, _) = Clock::manual(NOW_MS);
-        let mut file = LogFile::ensure(&options(path.clone()), clock.clone()).expect("made");
+        let mut file = LogFile::ensure(&json_lines(path.clone()), clock.clone()).expect("made");
         assert_eq!(file.write(&[line("a", 3)]).0, [true]);
         assert_eq!(fs::read_to_string(&path).expect("read"), "aaa\n");
         assert_eq!(names(scratch.path()).len(), 2);
-        let never = LogOptions { megabytes_max: 0, ..options(path.clone()) };
+        let never = LogOptions { megabytes_max: 0, ..json_lines(path.clone()) };
         let mut file = LogFile::ensure(&never, clock).expect("made");
         assert_eq!(file.write(&[line("b", 2 << 20)]).0, [true]);
         assert_eq!(fs::metadata(&path).expect("there").len(), (2 << 20) + 5);
@@ -432,7 +419,7 @@ mod tests {
         let scratch = Scratch::new();
         let (clock, _) = Clock::manual(NOW_MS);
         let path = scratch.path().join("audit.log");
-        let mut file = LogFile::ensure(&options(path), clock).expect("made");
+        let mut file = LogFile::ensure(&json_lines(path), clock).expect("made");
         // What takes nothing.
         file.open =
             Some(Open { file: OpenOptions::new().write(true).open("/dev/full").expect("open"), len: 0 });

@@ -167,6 +167,21 @@ pub(crate) fn batch(mode: AuditMode) -> BatchOptions {
 pub(crate) const NO_LIMIT: TruncateOptions =
     TruncateOptions { is_on: false, event_bytes_max: 100 << 10, batch_bytes_max: 10 << 20 };
 
+/// A file of JSON lines that is begun anew after a megabyte, and of which nothing goes.
+#[cfg(test)]
+pub(crate) fn json_lines(path: PathBuf) -> LogOptions {
+    LogOptions {
+        path,
+        format: LogFormat::Json,
+        age_days_max: 0,
+        backups_max: 0,
+        megabytes_max: 1,
+        compresses: false,
+        batch: batch(AuditMode::Blocking),
+        truncate: NO_LIMIT,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
