@@ -189,6 +189,8 @@ pub enum Body {
     Yaml { json: Bytes, repeated: Option<String> },
     /// What came in a form that has no members twice.
     Value(Value),
+    /// What is applied and could not be read: whether there is anything to apply it to is said before that.
+    Unreadable(Box<Status>),
 }
 
 /// How a patch is meant.

@@ -229,19 +229,20 @@ fn of_yaml(read: forebay_yaml::Json) -> Body {
     Body::Yaml { json: read.text.into(), repeated: read.repeated }
 }
 
-/// What is applied.
+/// What is applied, which may be what could not be read.
 ///
 /// # Errors
-/// 400 in kube-apiserver's words; see [`offload::done`].
+/// See [`offload::done`].
 pub async fn configuration(leased: &Leased) -> Result<Body, Failure> {
     let run_on = offload::run_on(forebay_yaml::work(&leased.bytes));
     // As of an object.
     let (bytes, lease) = (leased.bytes.clone(), leased.lease.clone());
     let converted = move || forebay_yaml::to_json(&bytes, &lease).map(of_yaml);
     let json = offload::done(run_on, converted).await?;
-    json.map_err(|why| {
-        Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}")).into()
-    })
+    Ok(json.unwrap_or_else(|why| {
+        let why = format!("error decoding YAML: error converting YAML to JSON: {why}");
+        Body::Unreadable(Status::bad_request(why).into())
+    }))
 }
 
 /// An object in its protobuf envelope, where one of kind `wanted` belongs.

@@ -52,6 +52,7 @@ fn read_delete_options(
     wants_object: bool,
 ) -> Result<(Result<DeleteOptions, Status>, Vec<u8>), Status> {
     let value = match body {
+        Body::Unreadable(why) => return Err(*why),
         Body::Value(value) => value,
         Body::Json(json) | Body::Yaml { json, .. } => {
             let parsed = forebay_apimachinery::json::parse(&json, lease).map_err(|error| {

@@ -27,6 +27,7 @@ impl Configuration {
         let (config, repeated) = match body {
             Body::Yaml { json, repeated } => (read(json)?.value, repeated.clone()),
             Body::Json(json) => (read(json)?.value, None),
+            Body::Unreadable(why) => return Err(Status::clone(why)),
             Body::Value(value) => (json::copy(value, &target.lease)?, None),
         };
         let config = match config {

@@ -47,6 +47,7 @@ pub(crate) fn decode(
 ) -> Result<(Value, Vec<String>), Status> {
     let (served, lease) = (&*target.served, &target.lease);
     let (mut value, duplicates): (Value, Vec<String>) = match body {
+        Body::Unreadable(why) => return Err(Status::clone(why)),
         Body::Value(value) => (json::copy(value, lease)?, Vec::new()),
         Body::Json(json) | Body::Yaml { json, .. } => {
             let parsed = json::parse(json, lease).map_err(|error| {
@@ -78,6 +79,7 @@ fn text_in(body: &Body, lease: &Lease, find: impl Fn(&Value) -> Option<&str>) ->
     let text = |value: &Value| find(value).unwrap_or("").to_string();
     let _tree = lease.scope();
     match body {
+        Body::Unreadable(_) => String::new(),
         Body::Value(value) => text(value),
         Body::Json(json) | Body::Yaml { json, .. } => {
             json::parse(json, lease).map(|parsed| text(&parsed.value)).unwrap_or_default()

@@ -226,6 +226,11 @@ async fn a_subresource_is_owned_apart() {
     for (path, body) in [("none/status", &status), ("none/scale", &scale)] {
         client.ask(apply(&format!("{DEPLOYMENTS}/{path}"), "m", "", body)).await.expect(404);
     }
+    // That is said before what could not be read is.
+    for (path, code) in [("none/status", 404), ("web/status", 400), ("none", 400)] {
+        let broken = Ask::patch(format!("{DEPLOYMENTS}/{path}?fieldManager=m"), APPLY, "a: [1");
+        client.ask(broken).await.expect(code);
+    }
 }
 
 fn definition(ports: &Value) -> Value {
