@@ -93,7 +93,7 @@ async fn delete_object(
     }
     write.store = Some(store);
     if let Err(status) = rounds::delete(&mut write, context).await {
-        return Err(write.refused(status));
+        return Err(write.refused(status).warning(warning_of_jobs(served, options)));
     }
     let outcome = match write.done.take() {
         Some(Done::Deleted { object, revision, .. }) => {
@@ -114,13 +114,15 @@ async fn delete_object(
         None => return Err(Status::internal("nothing was deleted")),
     };
     let mut warnings = write.warnings();
-    if served.is("batch", "jobs")
-        && options.propagation_policy.is_none()
-        && options.orphan_dependents.is_none()
-    {
-        warnings.push(JOB_WARNING.to_string());
-    }
+    warnings.extend(warning_of_jobs(served, options));
     Ok(Answer { outcome, warnings })
+}
+
+/// What who deletes Jobs without a word of their pods is told, whether or not there are any.
+fn warning_of_jobs(served: &Served, options: &DeleteOptions) -> Vec<String> {
+    let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
+    let is_told = served.is("batch", "jobs") && says_nothing;
+    is_told.then(|| JOB_WARNING.to_owned()).into_iter().collect()
 }
 
 /// Deletes everything that a LIST of the same options shows, one by one, and answers that list, or a `Status`
@@ -143,12 +145,14 @@ pub(crate) async fn delete_collection(
     let mut write = Write::new(Verb::DeleteCollection, target, deletion, options);
     rounds::admit(&mut write, context).await?;
     let DeletionPlan { plan, interest, .. } = selection;
-    let (objects, list) = delete_selected(context, target, (plan, interest), options, Collect::List).await?;
+    let warnings = warning_of_jobs(&target.served, options);
+    let deleted = delete_selected(context, target, (plan, interest), options, Collect::List).await;
+    let (objects, list) = deleted.map_err(|status| status.warning(warnings.clone()))?;
     let outcome = match list {
         Some(list) => Outcome::Object(list.finish()),
         None => success_of(&target.served, Map::new()),
     };
-    Ok(DeletedCollection { answer: Answer::plain(outcome), objects })
+    Ok(DeletedCollection { answer: Answer { outcome, warnings }, objects })
 }
 
 /// Deletes every object of a resource, and keeps nothing of them.

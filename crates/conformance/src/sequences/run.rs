@@ -324,7 +324,8 @@ fn place(ours: &str, theirs: &str) -> String {
     let parts = |text: &str| -> Option<(String, String, Value)> {
         let (head, body) = text.split_once("] ")?;
         let (code, warnings) = head.split_once(' ')?;
-        let mut body = serde_json::from_str(body).unwrap_or_else(|_| body.into());
+        let body = body.replace(":<port>", ":\"<port>\"");
+        let mut body = serde_json::from_str(&body).unwrap_or_else(|_| body.into());
         by_manager(&mut body);
         Some((code.to_owned(), warnings.to_owned(), body))
     };

@@ -150,3 +150,38 @@ async fn a_collection_is_deleted_up_to_a_limit() {
     client.delete(CONFIG_MAPS).await.expect(200);
     assert_eq!(names(&client.get(CONFIG_MAPS).await.expect(200)), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn who_deletes_jobs_without_a_word_of_their_pods_is_told_whether_or_not_there_are_any() {
+    const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    for (path, code, told) in [
+        (format!("{JOBS}/none"), 404, 1),
+        (format!("{JOBS}/none?propagationPolicy=Background"), 404, 0),
+        (JOBS.to_owned(), 200, 1),
+        (format!("{CONFIG_MAPS}/none"), 404, 0),
+    ] {
+        let answered = client.delete(&path).await;
+        answered.expect(code);
+        let of_pods = |warning: &&&str| warning.contains("child pods are preserved by default");
+        assert_eq!(answered.warnings().iter().filter(of_pods).count(), told, "{path}");
+        assert_eq!(answered.warnings().len(), told, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_put_that_would_create_tells_the_version_that_it_was_sent_and_stores_its_own() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let path = "/api/v1/namespaces/default/services/s";
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "resourceVersion": "1"},
+        "spec": {"ports": [{"port": 80}]}});
+    let dry = client.put(&format!("{path}?dryRun=All"), &service).await.expect(201);
+    assert_eq!(text(&dry, "/metadata/resourceVersion"), "1");
+    client.get(path).await.expect(404);
+    let stored = client.put(path, &service).await.expect(201);
+    assert_ne!(text(&stored, "/metadata/resourceVersion"), "1");
+}

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Input, Write};
 use crate::ruled::Ruled as _;
 use forebay_catalog::Target;
+use forebay_catalog::store::Mode;
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -21,7 +22,7 @@ pub(super) fn check(write: &mut Write<'_>) -> Result<(), Status> {
         Input::Eviction(_) | Input::Review(_) | Input::Connection => return Ok(()),
         // A POST names nothing in its path.
         Input::Object(_) if write.is_new_object() && target.name.is_some() => {
-            return of_absent(target, &mut write.proposed);
+            return of_absent(target, &mut write.proposed, write.mode);
         }
         _ if write.is_new_object() => return Ok(()),
         Input::Binding(_) => served.to_value(&write.current()?.object)?,
@@ -91,10 +92,12 @@ fn of_change(target: &Target, proposed: &mut Value, old: &Value, is_put: bool) -
 }
 
 /// Of a PUT that creates: it does not mean an object that was there once. At which version that was is no
-/// concern of the new one.
-fn of_absent(target: &Target, proposed: &mut Value) -> Result<(), Status> {
+/// concern of the new one, and is told again where nothing is stored.
+fn of_absent(target: &Target, proposed: &mut Value, mode: Mode) -> Result<(), Status> {
     let Some(metadata) = proposed["metadata"].as_object_mut() else { return Ok(()) };
-    metadata.remove("resourceVersion");
+    if mode == Mode::Commit {
+        metadata.remove("resourceVersion");
+    }
     match metadata.get("uid").and_then(Value::as_str) {
         None | Some("") => Ok(()),
         Some(uid) => Err(other_uid(target, uid, "")),
