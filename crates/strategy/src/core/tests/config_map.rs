@@ -54,6 +54,10 @@ fn updates_are_refused_where_they_may_not_change() {
             r#"!immutable=true => binaryData={"x":"YQ=="}"#,
             &["binaryData: Forbidden: field is immutable when `immutable` is set"],
         ),
+        (
+            r#"!immutable=true => data={"a":"b","c.d":""}"#,
+            &["data: Forbidden: field is immutable when `immutable` is set"],
+        ),
         (r#"!immutable=true => metadata.labels={"a":"b"}"#, &[]),
     ]);
 }
