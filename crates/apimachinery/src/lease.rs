@@ -22,12 +22,33 @@ pub const TREE_BYTES_MAX: usize = 44 << 20;
 pub const LEASE_BYTES_MAX: usize = 4 * TREE_BYTES_MAX + (32 << 20);
 
 /// The ledger is asked for so much at a time, so that it is asked rarely.
-const STEP_BYTES: usize = 64 << 10;
+pub const STEP_BYTES: usize = 64 << 10;
+
+/// The same where little more is wanted: of a request that waits for somebody else, and of a part.
+pub const SMALL_STEP_BYTES: usize = 1 << 10;
 
 /// Says whether there is memory for more. What it gave is given back when it is dropped.
 pub trait Ledger: Send {
     /// Takes so many bytes, at once or not at all.
     fn try_take(&mut self, bytes: usize) -> bool;
+
+    /// How many bytes it wants to be asked for at a time.
+    fn step_bytes(&self) -> usize {
+        STEP_BYTES
+    }
+
+    /// Takes back so many of the bytes that it gave, which are not needed now; or does not.
+    fn try_give_back(&mut self, _bytes: usize) -> bool {
+        false
+    }
+
+    /// From now on the request waits for `whom`, beside others that it may wait for: whether one more may.
+    fn wait_for(&mut self, _whom: &Arc<str>) -> bool {
+        true
+    }
+
+    /// It waits for `whom` no more.
+    fn waited_for(&mut self, _whom: &Arc<str>) {}
 }
 
 /// What one request may hold. Cheap to clone: clones count together.
@@ -68,6 +89,12 @@ pub struct Scope<'l> {
     used: usize,
 }
 
+/// For as long as a request waits for somebody else, who may be slow, or hang.
+pub struct Waits {
+    lease: Lease,
+    whom: Arc<str>,
+}
+
 /// What a part takes is another lease's.
 struct PartLedger {
     of: Lease,
@@ -79,6 +106,10 @@ impl Ledger for PartLedger {
         let is_taken = self.of.take(bytes).is_ok();
         self.bytes += if is_taken { bytes } else { 0 };
         is_taken
+    }
+
+    fn step_bytes(&self) -> usize {
+        SMALL_STEP_BYTES
     }
 }
 
@@ -156,12 +187,30 @@ impl Lease {
         let inner = &*self.0;
         let mut ledger = inner.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = used.saturating_sub(inner.granted.load(Ordering::Relaxed));
-        let step = missing.next_multiple_of(STEP_BYTES);
+        let step = missing.next_multiple_of(ledger.step_bytes());
         if missing > 0 {
             let taken = [step, missing].into_iter().find(|bytes| ledger.try_take(*bytes));
             inner.granted.fetch_add(taken.ok_or(Exhausted::NoRoom)?, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Begins to wait for `whom`: what was taken from the ledger ahead goes back, and what is held is counted
+    /// among what waits for them. Nothing if there is no room for one more who does.
+    pub fn waits_for(&self, whom: &Arc<str>) -> Option<Waits> {
+        let mut ledger = self.0.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shrink(&mut **ledger);
+        let waits = ledger.wait_for(whom);
+        waits.then(|| Waits { lease: self.clone(), whom: whom.clone() })
+    }
+
+    /// What is charged by another thread at this moment may be covered by nothing until the lease grows next.
+    fn shrink(&self, ledger: &mut dyn Ledger) {
+        let inner = &*self.0;
+        let spare = inner.granted.load(Ordering::Relaxed).saturating_sub(self.used());
+        if spare > 0 && ledger.try_give_back(spare) {
+            inner.granted.fetch_sub(spare, Ordering::Relaxed);
+        }
     }
 
     fn exhaust(&self, why: Exhausted) -> Exhausted {
@@ -257,6 +306,13 @@ impl Drop for Scope<'_> {
     }
 }
 
+impl Drop for Waits {
+    fn drop(&mut self) {
+        let mut ledger = self.lease.0.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        ledger.waited_for(&self.whom);
+    }
+}
+
 impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease").field("used", &self.used()).finish_non_exhaustive()
@@ -313,6 +369,61 @@ mod tests {
         assert_eq!((lease.exhausted(), other.exhausted()), (None, Some(Exhausted::NoRoom)));
         drop((part, other));
         assert_eq!(lease.used(), 0);
+    }
+
+    /// What is taken, and who is waited for.
+    #[derive(Clone, Default)]
+    struct Noting(Arc<Mutex<(usize, Vec<Arc<str>>)>>);
+
+    impl Ledger for Noting {
+        fn try_take(&mut self, bytes: usize) -> bool {
+            self.0.lock().expect("sound").0 += bytes;
+            true
+        }
+
+        fn step_bytes(&self) -> usize {
+            if self.0.lock().expect("sound").1.is_empty() { STEP_BYTES } else { SMALL_STEP_BYTES }
+        }
+
+        fn try_give_back(&mut self, bytes: usize) -> bool {
+            self.0.lock().expect("sound").0 -= bytes;
+            true
+        }
+
+        fn wait_for(&mut self, whom: &Arc<str>) -> bool {
+            let waited = &mut self.0.lock().expect("sound").1;
+            let has_room = waited.len() < 2;
+            waited.extend(has_room.then(|| whom.clone()));
+            has_room
+        }
+
+        fn waited_for(&mut self, whom: &Arc<str>) {
+            self.0.lock().expect("sound").1.retain(|one| one != whom);
+        }
+    }
+
+    #[test]
+    fn who_waits_holds_what_it_needs_and_no_step_more() {
+        let noting = Noting::default();
+        let taken = || noting.0.lock().expect("sound").0;
+        let lease = Lease::new(noting.clone(), 0);
+        assert_eq!(lease.charge(100), Ok(()));
+        assert_eq!(taken(), STEP_BYTES);
+        let whoms: [Arc<str>; 3] = ["a", "b", "c"].map(Arc::from);
+        let waits = lease.waits_for(&whoms[0]).expect("room");
+        assert_eq!(taken(), 100);
+        let part = lease.part(1 << 20);
+        assert_eq!(part.charge(10), Ok(()));
+        assert_eq!(taken(), 100 + SMALL_STEP_BYTES, "an answer comes in small steps");
+        drop(part);
+        let other = lease.waits_for(&whoms[1]).expect("room");
+        assert_eq!(taken(), 100);
+        assert!(lease.waits_for(&whoms[2]).is_none(), "no room");
+        drop((waits, other));
+        assert_eq!(lease.charge(1), Ok(()));
+        assert_eq!(taken(), 100 + STEP_BYTES, "it goes on");
+        let server = Lease::of_server();
+        assert!(server.waits_for(&whoms[0]).is_some() && server.charge(1).is_ok());
     }
 
     #[test]

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use forebay_api::Body;
 use forebay_apimachinery::accept::{ContentType, unsupported_media_type};
-use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::{Exhausted, Lease, Status, unrecognized};
-use forebay_room::{Held, Room};
+use forebay_room::{Beyond, Held, Purse};
 use forebay_schema::builtin::{protobuf, table};
 use forebay_transport::RunOn;
 use http::{HeaderMap, header};
@@ -40,27 +39,6 @@ pub struct Leased {
     pub lease: Lease,
     /// So many bytes, at least, are worked on: those of the body and of what it is to change.
     pub work: usize,
-}
-
-/// What a request holds of its room.
-struct RoomLedger {
-    room: Room,
-    held: Held,
-    /// Where it belongs once it is not small any more.
-    beyond: Option<Room>,
-}
-
-impl Ledger for RoomLedger {
-    fn try_take(&mut self, bytes: usize) -> bool {
-        let all = self.held.bytes() + bytes;
-        if let Some(beyond) = self.beyond.take_if(|_| all > BODY_SMALL_BYTES) {
-            // What a short body becomes may be large: small writes do not wait for it.
-            self.held = beyond.charge(0);
-            self.room = beyond;
-            return self.room.try_take_more(all, &mut self.held);
-        }
-        self.room.try_take_more(bytes, &mut self.held)
-    }
 }
 
 /// Reads a body whole, within `rooms`.
@@ -134,10 +112,11 @@ impl Received {
         }
         let room = if self.is_small { &rooms.writes } else { &rooms.bodies };
         room.take_more(user, cost + beside, &mut self.held).await.map_err(|_full| rooms.full())?;
-        let beyond = self.is_small.then(|| rooms.bodies.clone());
-        let ledger = RoomLedger { room: room.clone(), held: self.held, beyond };
+        let beyond = Beyond { room: rooms.bodies.clone(), small_bytes: BODY_SMALL_BYTES };
+        let beyond = self.is_small.then_some(beyond);
+        let purse = Purse::new(room.clone(), self.held, beyond, rooms.away.clone());
         let work = self.bytes.len().max(beside);
-        Ok(Leased { bytes: self.bytes, lease: Lease::new(ledger, cost), work })
+        Ok(Leased { bytes: self.bytes, lease: Lease::new(purse, cost), work })
     }
 }
 

@@ -37,6 +37,12 @@ pub const ANSWERS_ROOM_BYTES: usize = 32 << 20;
 pub const BODIES_ROOM_BYTES: usize = 128 << 20;
 pub const WRITES_ROOM_BYTES: usize = 32 << 20;
 
+/// Bytes that those hold together of which somebody else is asked, such as a webhook. They hold them here and
+/// no more in the room that they came from, so that one that hangs takes nothing from others. Whoever is
+/// waited for has no more than is free beside it, 32 MiB if it is the only one: 1,300 small writes at least.
+/// One more is answered 429.
+pub const AWAY_ROOM_BYTES: usize = 64 << 20;
+
 /// What one request may hold, and its body: see [`forebay_apimachinery::lease`].
 pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 

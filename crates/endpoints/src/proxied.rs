@@ -5,6 +5,8 @@
 //!
 //! Source: kube-aggregator v0.36.3 `apiserver/handler_proxy.go`.
 
+use std::sync::Arc;
+
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Target;
@@ -13,6 +15,7 @@ use forebay_proxy::{
     ConnectRequest, Connects, Forwarded, Lasts, ProxiedAnswer, ProxiedBody, ProxyError, ProxyRoute,
     RequestBody, without_hops,
 };
+use forebay_room::Held;
 use forebay_transport::websocket;
 use http::response::Parts;
 use http::{HeaderValue, Response, header};
@@ -61,7 +64,7 @@ pub async fn answer(
         handler.sit(head)?;
     }
     handler.begin(head, || flow_control::proxied(is_long, REQUEST_BYTES, WATCH_BYTES)).await?;
-    let lease = match is_long {
+    let mut lease = match is_long {
         true => None,
         false => {
             let taken = handler.rooms.answers.take(head.asker.name(), REQUEST_BYTES).await;
@@ -75,7 +78,12 @@ pub async fn answer(
         true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
         false => Lasts::Until(handler.clock.now() + handler.request_timeout),
     };
-    let sent = route.send(forwarded, RequestBody::Left(body), &head.asker.caller()).await;
+    let caller = head.asker.caller();
+    let sent = route.send(forwarded, RequestBody::Left(body), &caller);
+    let sent = match &mut lease {
+        Some(lease) => away(handler, head, route, lease, sent).await?,
+        None => sent.await,
+    };
     let mut response = match sent {
         Ok(answer) => passed_on(handler, head, answer, lasts),
         Err(ProxyError::Full) => return Err(handler.rooms.full()),
@@ -87,6 +95,28 @@ pub async fn answer(
     };
     response.body_mut().set_lease(lease);
     Ok(response)
+}
+
+/// What `wait` gives. Who waits for another server has no turn, and what it holds is counted among what waits
+/// for that one: if it hangs, others find room for their answers.
+///
+/// # Errors
+/// 429: too many wait for it.
+async fn away<T>(
+    handler: &Handler,
+    head: &Head,
+    route: &ProxyRoute,
+    lease: &mut Held,
+    wait: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let (whom, bytes) = (format!("{}/{}", route.group, route.version), lease.bytes());
+    let gone = handler.rooms.away.go(&Arc::from(&*whom), bytes);
+    let gone = gone.ok_or_else(|| handler.rooms.full_behind(&whom))?;
+    lease.set(bytes - gone.bytes());
+    let came = head.context().away(wait).await;
+    drop(gone);
+    lease.set(bytes);
+    Ok(came)
 }
 
 /// Answers a request for what runs behind an object: whoever knows it does, or it is said that nobody does.

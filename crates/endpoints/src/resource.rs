@@ -177,6 +177,10 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let shown = if is_scale { As::Object.into() } else { shown(form, &head.query)? };
     let cached = || target.cached().map_or(0, |object| object.body_len());
     handler.begin(head, || flow_control::object(cached())).await?;
+    // Of what a webhook converts: whoever waits for that has no turn.
+    let of_webhook = target.served.converted.is_some();
+    let own = of_webhook.then(|| Target { context: head.context(), ..target.clone() });
+    let target = own.as_ref().unwrap_or(target);
     let found = handler.api.get(target, freshness(&options.resource_version)?).wait().await?;
     let object = match found {
         Read::Other(json) => {

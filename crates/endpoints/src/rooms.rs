@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::{Reason, Status};
-use forebay_room::{Held, Limit, Room, Totals};
+use forebay_room::{AwayRoom, Held, Limit, Room, Totals};
 use forebay_rt::Clock;
 
 use crate::cost;
 use crate::limits::{
-    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES,
-    ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
+    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, AWAY_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX,
+    LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
 };
 use crate::negotiate::Form;
 use crate::status::Failure;
@@ -31,6 +31,8 @@ pub struct Rooms {
     pub bodies: Room,
     /// The same of small ones.
     pub writes: Room,
+    /// What bodies of both sorts became, while somebody else is asked about them.
+    pub away: AwayRoom,
     refused: Arc<AtomicU32>,
 }
 
@@ -42,22 +44,24 @@ impl Rooms {
             answers: room(ANSWERS_ROOM_BYTES),
             bodies: room(BODIES_ROOM_BYTES),
             writes: room(WRITES_ROOM_BYTES),
+            away: AwayRoom::new(AWAY_ROOM_BYTES),
             refused: Arc::default(),
         }
     }
 
     /// Shares out what memory is left under a limit; `None` when what is expensive is to be refused.
     pub fn set(&self, left: Option<usize>) {
-        let share = |eighths: usize, max: usize| (left.unwrap_or(0) / 8 * eighths).min(max);
+        let share = |parts: usize, max: usize| (left.unwrap_or(0) / 16 * parts).min(max);
         let expensive = |bytes: usize| if left.is_some() { Limit::Strict(bytes) } else { Limit::Closed };
-        self.lists.set_limit(expensive(share(3, LISTS_ROOM_BYTES)));
-        self.bodies.set_limit(match share(3, usize::MAX) {
+        self.lists.set_limit(expensive(share(5, LISTS_ROOM_BYTES)));
+        self.bodies.set_limit(match share(6, usize::MAX) {
             // The largest may go alone.
             room if room >= BODY_COST_MAX => Limit::Loose(BODIES_ROOM_BYTES),
             room => expensive(room.min(BODIES_ROOM_BYTES)),
         });
-        self.answers.set_limit(Limit::Strict(share(1, ANSWERS_ROOM_BYTES)));
-        self.writes.set_limit(Limit::Strict(share(1, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
+        self.answers.set_limit(Limit::Strict(share(2, ANSWERS_ROOM_BYTES)));
+        self.writes.set_limit(Limit::Strict(share(2, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
+        self.away.set_limit(share(1, AWAY_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN));
     }
 
     /// Room for `json` in the form that it is answered in, and for the tree that this takes, at once or not
@@ -90,16 +94,24 @@ impl Rooms {
     /// What is answered when there is no room. When to come back is told in turn, so that those who were
     /// refused together do not come back together.
     pub fn full(&self) -> Failure {
+        Failure::for_want_of_memory(self.refused("Too many requests, please try again later."))
+    }
+
+    /// The same where it is `whom` that too many wait for.
+    pub fn full_behind(&self, whom: &str) -> Failure {
+        self.refused(&format!("too many requests wait for {whom} to answer")).into()
+    }
+
+    fn refused(&self, why: &str) -> Status {
         let turn = self.refused.fetch_add(1, Ordering::Relaxed);
-        let status = Status::new(Reason::TooManyRequests, "Too many requests, please try again later.");
-        let status = status.retry_after(1 + turn % ROOM_RETRY_SECONDS_MAX);
-        Failure::for_want_of_memory(status)
+        Status::new(Reason::TooManyRequests, why).retry_after(1 + turn % ROOM_RETRY_SECONDS_MAX)
     }
 
     /// Each class by its name in the metrics.
-    pub fn totals(&self) -> [(&'static str, Totals); 4] {
+    pub fn totals(&self) -> [(&'static str, Totals); 5] {
         [
             ("answers", self.answers.totals()),
+            ("away", self.away.totals()),
             ("bodies", self.bodies.totals()),
             ("lists", self.lists.totals()),
             ("writes", self.writes.totals()),
@@ -116,15 +128,15 @@ mod tests {
     async fn a_share_of_what_is_left_goes_to_each_and_small_writes_keep_some() {
         let rooms = Rooms::new(Clock::system());
         let limits = |rooms: &Rooms| rooms.totals().map(|(_, totals)| totals.limit >> 20);
-        assert_eq!(limits(&rooms), [32, 128, 64, 32]);
+        assert_eq!(limits(&rooms), [32, 64, 128, 64, 32]);
         rooms.set(Some(1 << 40));
-        assert_eq!(limits(&rooms), [32, 128, 64, 32]);
+        assert_eq!(limits(&rooms), [32, 64, 128, 64, 32]);
         assert!(rooms.bodies.take("a", BODY_COST_MAX).await.is_ok(), "the largest goes alone");
         rooms.set(Some(80 << 20));
         assert!(rooms.bodies.take("a", 31 << 20).await.is_err(), "it never fits, and nobody waits for it");
-        assert_eq!(limits(&rooms), [10, 30, 30, 10]);
+        assert_eq!(limits(&rooms), [10, 5, 30, 25, 10]);
         rooms.set(Some(0));
-        assert_eq!(limits(&rooms), [0, 0, 0, 4]);
+        assert_eq!(limits(&rooms), [0, 4, 0, 0, 4]);
         assert!(rooms.lists.take("a", ROOM_ONE_BYTES).await.is_ok(), "one at a time");
         rooms.set(None);
         assert!(rooms.lists.take("a", 1).await.is_err() && rooms.bodies.take("a", 1).await.is_err());

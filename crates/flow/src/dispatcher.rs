@@ -405,6 +405,7 @@ impl Dispatcher {
             work: Work::Going,
             left: arrival.price.bytes,
             counted,
+            aside: None,
             last: now,
             seats,
             away: Duration::ZERO,

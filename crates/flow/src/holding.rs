@@ -109,6 +109,23 @@ impl Holding {
         self.reckon(flow);
     }
 
+    /// What it holds is counted elsewhere for a while, and no reader is waited for.
+    pub(crate) fn set_aside(&mut self, flow: u64, id: u64, bytes: u64, last: Moment) {
+        self.lessen(flow, bytes);
+        self.readers.remove(&(last, id, flow));
+        self.reckon(flow);
+    }
+
+    /// It holds that again, though there be no bytes for it.
+    pub(crate) fn take_again(&mut self, flow: u64, id: u64, bytes: u64, (last, now): (Moment, Moment)) {
+        let holder = self.holders.get_mut(&flow).expect("who holds is known");
+        holder.held += bytes;
+        self.held += bytes;
+        self.readers.remove(&(last, id, flow));
+        self.readers.insert((now, id, flow));
+        self.reckon(flow);
+    }
+
     /// It is gone, and with it what it held.
     pub(crate) fn leave(&mut self, flow: u64, id: u64, bytes: u64, last: Moment) {
         self.lessen(flow, bytes);
@@ -218,6 +235,24 @@ mod tests {
         holding.leave(1, 1, 5, Duration::from_secs(1));
         holding.leave(1, 2, 25, NOW);
         assert!(holding.holders.is_empty() && holding.readers.is_empty() && holding.needs.is_empty());
+    }
+
+    #[test]
+    fn what_is_set_aside_is_free_for_others_and_taken_again_at_once() {
+        let mut holding = Holding::default();
+        holding.resize(100);
+        holding.take(1, 1, 25, NOW);
+        holding.take(1, 2, 35, NOW);
+        assert!(!holding.fits(2, 30));
+        holding.set_aside(1, 1, 25, NOW);
+        assert!(holding.fits(2, 30));
+        holding.take(2, 3, 30, NOW);
+        holding.take_again(1, 1, 25, (NOW, NOW));
+        assert_eq!((holding.held(), holding.of(1)), (90, 60));
+        [(1, 1, 25), (1, 2, 35), (2, 3, 30)].into_iter().for_each(|(flow, id, bytes)| {
+            holding.leave(flow, id, bytes, NOW);
+        });
+        assert!(holding.holders.is_empty() && holding.readers.is_empty() && holding.held() == 0);
     }
 
     #[test]

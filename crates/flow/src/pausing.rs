@@ -2,7 +2,8 @@
 //! give their seat to others meanwhile, and take one again before they go on.
 //!
 //! In: who waits for whom, and who goes on. Out: turns. Never: refuses one that had its turn: it comes before
-//! those that have not begun, the first that arrived first. What it holds in bytes it holds all the time.
+//! those that have not begun, the first that arrived first. What it holds in bytes it holds all the time, but
+//! while somebody outside is waited for: that has a limit of its own, elsewhere.
 
 use std::sync::Arc;
 
@@ -20,7 +21,12 @@ impl Dispatcher {
         }
         let level = self.levels.get_mut(&request.arrival.flow.level).expect("its level is there");
         run.work = match awaited {
-            Awaited::Other => Work::Paused,
+            Awaited::Other => {
+                run.taken += self.seat.holding(run.counted, now.saturating_sub(run.last));
+                level.holding.set_aside(request.arrival.flow.hash, id, run.counted, run.last);
+                (run.aside, run.counted, run.last) = (Some(run.counted), 0, now);
+                Work::Paused
+            }
             Awaited::Store if level.at_store >= level.at_store_max => return,
             Awaited::Store => {
                 level.at_store += 1;
@@ -63,6 +69,11 @@ impl Dispatcher {
         run.work = Work::Going;
         run.away += now.saturating_sub(run.since);
         let level = self.levels.get_mut(name).expect("its level is there");
+        if let Some(aside) = run.aside.take() {
+            let again = aside.min(run.left);
+            level.holding.take_again(request.arrival.flow.hash, id, again, (run.last, now));
+            (run.counted, run.last) = (again, now);
+        }
         level.working += 1;
         let seats = run.seats.max(1);
         let tally = level.tally.of(&request.arrival.flow.schema);
@@ -120,6 +131,20 @@ mod tests {
         FlowInput::Paused { id, awaited: Awaited::Other }
     }
 
+    /// A request of some megabytes, of a flow of its own.
+    fn arrive_large(machine: &mut Dispatcher, id: u64, bytes: u64, now: Duration) -> Vec<FlowEffect> {
+        let flow = Flow {
+            schema: LEVEL.into(),
+            schema_uid: "".into(),
+            level: LEVEL.into(),
+            hash: flow_hash(LEVEL, &id.to_string()),
+            distinguisher: id.to_string().into(),
+        };
+        let price = Price { bytes, cpu: Duration::from_micros(100) };
+        let arrival = Arrival::new(id, flow, price, Access::Write, Details::default());
+        machine.step(FlowInput::Arrived(Box::new(arrival)), now)
+    }
+
     fn at_store(id: u64) -> FlowInput {
         FlowInput::Paused { id, awaited: Awaited::Store }
     }
@@ -169,6 +194,24 @@ mod tests {
         (0..=most + 1).for_each(|id| drop(machine.step(FlowInput::Left { id }, now)));
         let level = &machine.levels[LEVEL];
         assert_eq!((level.at_store, level.working, level.returning.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_waits_for_somebody_else_holds_no_bytes_of_its_level_until_it_goes_on() {
+        let (mut machine, now) = (one_seat(), Duration::from_millis(1));
+        let pool = machine.levels[LEVEL].holding.pool();
+        // Four of them would be all that the level has, many times over.
+        for id in 0..100 {
+            assert_eq!(arrive_large(&mut machine, id, pool, now), run(id));
+            assert_eq!(machine.step(away(id), now), []);
+        }
+        assert_eq!(machine.levels[LEVEL].holding.held(), 0);
+        let last = FlowInput::Resumed { id: 99 };
+        assert_eq!(machine.step(last, now), run(99));
+        assert_eq!(machine.levels[LEVEL].holding.held(), pool / crate::limits::WIDEST_PART);
+        (0..100).for_each(|id| drop(machine.step(FlowInput::Left { id }, now)));
+        let level = &machine.levels[LEVEL];
+        assert_eq!((level.holding.held(), level.running), (0, 0));
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub(crate) struct Run {
     /// Bytes that its reader has not taken, and as how many its level counts them.
     pub(crate) left: u64,
     pub(crate) counted: u64,
+    /// What it counted for before somebody outside was waited for.
+    pub(crate) aside: Option<u64>,
     /// When its reader last took some.
     pub(crate) last: Moment,
     /// As how many seats it counts.

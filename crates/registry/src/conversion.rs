@@ -11,11 +11,11 @@ use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::crd::text;
 use forebay_catalog::{Converting, Converts, WebhookConversion, errors};
 use forebay_webhooks::conversion::{AskedToConvert, ConversionWebhook, conversion_review, converted};
-use forebay_webhooks::{Calling, Destination, too_late};
+use forebay_webhooks::{CROWDED, Calling, Destination, too_late};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::limits::CONVERSION_WAIT;
+use crate::limits::{BUSY_RETRY_SECONDS_MAX, CONVERSION_WAIT};
 use crate::write;
 
 /// What the versions of `crd` are converted with, if that takes a webhook.
@@ -64,7 +64,11 @@ impl Webhook {
         }
         let texts: Vec<Bytes> = objects.iter().map(|object| Bytes::from(object.to_string())).collect();
         let holds: usize = texts.iter().map(Bytes::len).sum();
-        lease.charge(holds)?;
+        // Once more as they are sent.
+        lease.charge(2 * holds)?;
+        let Some(_waits) = lease.waits_for(&self.webhook.crd) else {
+            return Err(crowded(&self.webhook.crd, context));
+        };
         let (uid, url) = (context.random.uuid(), self.webhook.client.target());
         let calling = Calling {
             client: self.webhook.client.clone(),
@@ -91,4 +95,11 @@ impl Webhook {
         metrics.called(&self.webhook.crd, of_versions, took, failure);
         made.map_err(|failure| failure.status)
     }
+}
+
+/// There is no room for one more that waits for the webhook of `crd`.
+fn crowded(crd: &str, context: &Context) -> Status {
+    let why = format!("conversion webhook for {crd} failed: {CROWDED}");
+    let seconds = 1 + context.random.below(BUSY_RETRY_SECONDS_MAX) as u32;
+    Status::new(Reason::TooManyRequests, why).retry_after(seconds)
 }

@@ -90,6 +90,9 @@ pub(crate) const NOTED_MAX: usize = 64;
 /// Warnings of webhooks that one write keeps: their header has room for fewer.
 pub(crate) const TOLD_MAX: usize = 256;
 
+/// Who is refused as too many wait for a webhook is asked to come again after 1 to so many seconds.
+pub(crate) const BUSY_RETRY_SECONDS_MAX: u64 = 8;
+
 /// Endpoints of a webhook's service that are tried, one after the other, where its address is not in reach.
 pub(crate) const ENDPOINTS_TRIED_MAX: usize = 8;
 

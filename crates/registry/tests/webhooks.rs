@@ -9,7 +9,7 @@ use forebay_api::{Answer, Body};
 use forebay_apimachinery::json::weight;
 use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions};
-use forebay_apimachinery::{Lease, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::{AuditAnnotations, RequestContext, Target, Turn};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::{Config, Registry};
@@ -245,6 +245,45 @@ async fn a_webhook_that_says_too_much_is_passed_over_where_its_failure_policy_ha
     let (refused, _) = create("c", 1 << 20).await;
     let refused = refused.expect_err("it counts");
     assert!(refused.message.contains("failed calling webhook"), "{}", refused.message);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn who_finds_no_room_behind_a_webhook_is_told_so_and_when_to_come_back() {
+    /// There is no room for one that waits for that webhook.
+    struct Behind(&'static str);
+
+    impl Ledger for Behind {
+        fn try_take(&mut self, _: usize) -> bool {
+            true
+        }
+
+        fn wait_for(&mut self, whom: &Arc<str>) -> bool {
+            !whom.contains(self.0)
+        }
+    }
+
+    let world = World::new(|calling, _| {
+        assert!(!calling.url.contains("/full"), "nobody asks it");
+        allowed()
+    })
+    .await;
+    let full = json!({ "url": "https://127.0.0.1:1/full" });
+    let hooks = |policy: &str| {
+        let hook = json!({ "name": "full.example.com", "failurePolicy": policy, "clientConfig": full });
+        [json!({ "name": "fine.example.com" }), hook]
+    };
+    let create = async |name: &str| {
+        let target = Target { lease: Lease::new(Behind("full"), 0), ..world.target(CONFIG_MAPS) };
+        world.create_as(&target, config_map(name)).await
+    };
+    world.configure("Validating", hooks("Ignore")).await;
+    create("a").await.expect("it is passed over");
+    world.configure("Mutating", hooks("Fail")).await;
+    let refused = create("b").await.expect_err("it counts");
+    let why = "failed calling webhook \"full.example.com\": too many requests wait for it to answer";
+    assert_eq!((refused.reason, &*refused.message), (Reason::TooManyRequests, why));
+    assert!((1..=8).contains(&refused.retry_after_seconds));
     world.end().await;
 }
 

@@ -8,7 +8,9 @@
 //!
 //! Owner of the state: whoever holds the lock, for a few lines.
 
+mod away;
 pub mod limits;
+mod purse;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -17,9 +19,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use forebay_rt::{Clock, Duration};
 use tokio::sync::oneshot;
 
+pub use crate::away::{AwayRoom, Gone};
 use crate::limits::{
     BODY_ROOM_WAIT, ROOM_GROWTH_SHARE, ROOM_ONE_BYTES, ROOM_WAIT, ROOM_WAITING_MAX, ROOM_WAITING_PER_USER_MAX,
 };
+
+pub use crate::purse::{Beyond, Purse};
 
 /// So many bytes, for whoever asks in time. Cheap to clone.
 #[derive(Clone)]

@@ -25,4 +25,16 @@ pub const ROOM_WAITING_PER_USER_MAX: usize = 2_048;
 /// memory is not short.
 pub const ROOM_GROWTH_SHARE: usize = 8;
 
+/// One request that waits for somebody else counts as no more than this part of the room of those who wait:
+/// the rest of what it holds stays counted where it was. It gets in when nobody else is there.
+pub const AWAY_WIDEST_PART: usize = 2;
+
+/// Answers of those that are waited for may take one part in so many of that room beyond what one more
+/// request would find.
+pub const AWAY_GROWTH_SHARE: usize = 8;
+
+/// What a request that waits for somebody else takes besides what it is charged for: its task, its head, its
+/// place in tables and on a connection.
+pub const AWAY_REQUEST_BYTES: usize = 8 << 10;
+
 const _: () = assert!(ROOM_WAITING_MAX >= ROOM_WAITING_PER_USER_MAX);

@@ -8,7 +8,6 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
-use forebay_apimachinery::{Exhausted, Lease};
 use forebay_rt::Clock;
 use forebay_webhooks::limits::ANSWER_BYTES_MAX;
 use forebay_webhooks::{Answered, Calling, Calls, NoAnswer, WebhookSort};
@@ -51,11 +50,9 @@ impl WebhookClient {
         if calling.has_others && self.routes.is_passed_over(&route) {
             return Err(NoAnswer::Unreached("it did not connect a moment ago".to_owned()));
         }
-        let _turn = route.turn(calling.holds).await.map_err(NoAnswer::Failed)?;
+        let _turn = route.turn(calling.holds).await.map_err(NoAnswer::Busy)?;
         calling.begun.store(true, Ordering::Relaxed);
         let authorization = credential.as_ref().and_then(|known| known.authorization.as_deref());
-        let length = calling.parts.iter().map(Bytes::len).sum();
-        let _held = Held::new(&calling.lease, length).map_err(|why| NoAnswer::Failed(why.to_string()))?;
         match route.pool.send(request(&calling, &url, authorization)).await {
             Ok(answer) => read(answer, &calling).await,
             Err(error) if words::is_unreached(&error) => {
@@ -73,25 +70,6 @@ impl Calls for WebhookClient {
         calling: Calling,
     ) -> Pin<Box<dyn Future<Output = Result<Answered, NoAnswer>> + Send + '_>> {
         Box::pin(self.carry(calling))
-    }
-}
-
-/// What a body takes, until it is sent.
-struct Held<'l> {
-    lease: &'l Lease,
-    bytes: usize,
-}
-
-impl<'l> Held<'l> {
-    fn new(lease: &'l Lease, bytes: usize) -> Result<Held<'l>, Exhausted> {
-        lease.charge(bytes)?;
-        Ok(Held { lease, bytes })
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.lease.give_back(self.bytes);
     }
 }
 

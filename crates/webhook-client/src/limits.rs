@@ -6,13 +6,14 @@ use forebay_rt::Duration;
 /// more than [`CALL_HELD_BYTES`] counts as several.
 pub const CALLS_MAX: usize = 256;
 
-/// What a write holds that counts as one call, and as how many calls one counts at most: 256 x 64 KiB =
-/// 16 MiB, half of the room that small writes have, are held by those that a hanging webhook is asked about.
+/// What objects that are converted hold that counts as one call, and as how many calls one counts at most:
+/// 256 x 64 KiB = 16 MiB are held by those that a hanging webhook is asked for. What an admission webhook is
+/// asked about is counted elsewhere, in the room of writes that wait.
 pub const CALL_HELD_BYTES: usize = 64 << 10;
 pub const CALL_COUNTS_MAX: usize = CALLS_MAX / 4;
 
-/// Calls to one webhook that wait for those, and what their writes hold together: a quarter of that room. One
-/// more fails at once, which counts by the webhook's failure policy; by what it holds only if others wait.
+/// Calls to one webhook that wait for those, and what they hold together. One more fails at once, which
+/// counts by the webhook's failure policy; by what it holds only if others wait.
 pub const CALLS_WAITING_MAX: usize = 1_024;
 pub const CALLS_WAITING_BYTES: usize = 8 << 20;
 

@@ -60,7 +60,13 @@ pub fn judge(
     lease: &Lease,
 ) -> Result<Judgement, CallFailure> {
     let failed = |why: String| CallFailure::unavailable(format!("failed to call webhook: {why}"));
-    let answered = answered.map_err(|none| failed(format!("Post {}: {}", go_quote(url), none.why())))?;
+    let answered = answered.map_err(|none| {
+        let why = format!("Post {}: {}", go_quote(url), none.why());
+        match none {
+            NoAnswer::Busy(_) => CallFailure::Busy { why: format!("failed to call webhook: {why}") },
+            NoAnswer::Unreached(_) | NoAnswer::Failed(_) => failed(why),
+        }
+    })?;
     if !status::is_success(answered.code) {
         let why = format!(
             "failed to call webhook: {}",

@@ -15,7 +15,7 @@ fn asked(sort: WebhookSort, code: u16, body: &str) -> String {
     match judge(&webhook, sort, ReviewVersion::V1, "u", ("https://h/?timeout=1s", answered), &lease) {
         Ok(Judgement { decided: Decided::Allowed(operations), .. }) => Value::from(operations).to_string(),
         Ok(Judgement { decided: Decided::Denied(status), .. }) => status.message,
-        Err(failure) => failure.refusal(&webhook).message,
+        Err(failure) => failure.refusal(&webhook, || 1).message,
     }
 }
 

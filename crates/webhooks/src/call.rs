@@ -26,9 +26,9 @@ pub struct Calling {
     pub has_others: bool,
     /// Bytes one after the other: what several webhooks are sent is there once.
     pub parts: Vec<Bytes>,
-    /// What the answer is charged to, as it comes.
+    /// What the answer is charged to, as it comes. What is sent is charged by who calls.
     pub lease: Lease,
-    /// Bytes that whoever waits for the answer holds meanwhile.
+    /// Bytes that whoever waits for the answer holds meanwhile, where that is counted nowhere else.
     pub holds: usize,
     /// Whether it has had its turn among the calls of its webhook.
     pub begun: Arc<AtomicBool>,
@@ -60,12 +60,14 @@ pub enum NoAnswer {
     /// Nobody has seen the request: another address may be asked.
     Unreached(String),
     Failed(String),
+    /// Nobody has seen it: too many wait for it to answer.
+    Busy(String),
 }
 
 impl NoAnswer {
     pub fn why(&self) -> &str {
         match self {
-            NoAnswer::Unreached(why) | NoAnswer::Failed(why) => why,
+            NoAnswer::Unreached(why) | NoAnswer::Failed(why) | NoAnswer::Busy(why) => why,
         }
     }
 }

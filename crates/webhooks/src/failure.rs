@@ -2,7 +2,7 @@
 //!
 //! Source: apiserver v0.36.3 `pkg/util/webhook/error.go`, `pkg/admission/plugin/webhook/errors`.
 
-use forebay_apimachinery::{Foreign, Reason, Status};
+use forebay_apimachinery::{Exhausted, Foreign, Reason, Status};
 use serde_json::{Map, Value};
 
 use crate::configuration::Webhook;
@@ -10,6 +10,10 @@ use crate::metrics::CallOutcome;
 
 /// What metrics have where there was no answer.
 const UNAVAILABLE: u16 = 503;
+/// The same where too many wait for one.
+const BUSY: u16 = 429;
+/// What is said then.
+pub const CROWDED: &str = "too many requests wait for it to answer";
 /// The least that a refusal is told with.
 const REFUSED_MIN: u16 = 400;
 
@@ -22,16 +26,22 @@ pub enum CallFailure {
         /// As metrics tell it.
         code: u16,
     },
+    /// The same for now: too many wait for it to answer.
+    Busy { why: String },
     /// It refused, or what it wants cannot be done.
     Rejected(Box<Status>),
 }
 
 impl CallFailure {
     /// What the client is told where the failure policy says that it counts.
-    pub fn refusal(self, webhook: &Webhook) -> Status {
+    ///
+    /// - `retry_seconds`: when to come back, for whom there was no room behind it.
+    pub fn refusal(self, webhook: &Webhook, retry_seconds: impl FnOnce() -> u32) -> Status {
+        let failed = |why: String| format!("failed calling webhook {:?}: {why}", webhook.name);
         match self {
-            CallFailure::Calling { why, .. } => {
-                Status::internal(format!("failed calling webhook {:?}: {why}", webhook.name))
+            CallFailure::Calling { why, .. } => Status::internal(failed(why)),
+            CallFailure::Busy { why } => {
+                Status::new(Reason::TooManyRequests, failed(why)).retry_after(retry_seconds())
             }
             CallFailure::Rejected(status) => *status,
         }
@@ -42,6 +52,19 @@ impl CallFailure {
     /// The webhook could not be reached, or what it says is no answer.
     pub(crate) fn unavailable(why: String) -> CallFailure {
         CallFailure::Calling { why, code: UNAVAILABLE }
+    }
+
+    /// There is no room for one more that waits for it.
+    pub fn crowded() -> CallFailure {
+        CallFailure::Busy { why: CROWDED.to_owned() }
+    }
+
+    /// There is no room for what it would be sent.
+    pub fn full(why: Exhausted) -> CallFailure {
+        match why {
+            Exhausted::NoRoom => CallFailure::Busy { why: why.to_string() },
+            Exhausted::TooLarge => CallFailure::unavailable(why.to_string()),
+        }
     }
 
     /// It cannot be asked, whether it is there or not.
@@ -56,6 +79,8 @@ impl CallFailure {
         match self {
             CallFailure::Calling { code, .. } if counts => CallOutcome::Failed(*code),
             CallFailure::Calling { code, .. } => CallOutcome::FailedOpen(*code),
+            CallFailure::Busy { .. } if counts => CallOutcome::Failed(BUSY),
+            CallFailure::Busy { .. } => CallOutcome::FailedOpen(BUSY),
             CallFailure::Rejected(status) => match &status.foreign {
                 Some(foreign) => CallOutcome::Refused(foreign.code.max(REFUSED_MIN)),
                 None => CallOutcome::Impossible,

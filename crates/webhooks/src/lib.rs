@@ -24,7 +24,7 @@ mod status;
 pub use answer::{Decided, Judgement, judge};
 pub use call::{Answered, Calling, Calls, NoAnswer, NobodyCalls, too_late};
 pub use configuration::{ClientConfig, Destination, ReviewVersion, SideEffects, Webhook, WebhookSort};
-pub use failure::{CallFailure, dry_run_unsupported, not_modifiable};
+pub use failure::{CROWDED, CallFailure, dry_run_unsupported, not_modifiable};
 pub use metrics::{
     BOUNDS, CONDITION_BOUNDS, CallOutcome, Conditions, ConditionsOf, Counted, Durations, WebhookMetrics,
 };

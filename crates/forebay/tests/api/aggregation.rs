@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
+use super::hanging::{away, have_come};
 use crate::common::aggregated::{API_SERVICE, Aggregated, FLUNDERS, GROUP, VERSION};
 use crate::common::{Ask, Client, Protocol, Scratch, Server, WAIT, text};
 
@@ -260,6 +261,47 @@ async fn a_server_that_answers_nothing_good_is_told_of_and_holds_up_nobody() {
     assert_eq!(hung.expect(504)["reason"], "Timeout");
     let dots = world.admin.get(&format!("{FLUNDERS}/../../../../v1/x")).await;
     assert_eq!(dots.code, 400);
+}
+
+#[tokio::test]
+async fn hundreds_of_requests_behind_a_server_that_hangs_take_neither_turn_nor_room_from_others() {
+    const STUCK: usize = 300;
+    let world = World::new().await;
+    world.register().await;
+    let large = json!({ "metadata": { "name": "large" }, "data": { "k": "x".repeat(300 << 10) } });
+    world.admin.post(super::CONFIG_MAPS, &large).await.expect(201);
+    let mut stuck = tokio::task::JoinSet::new();
+    let mut client = world.server.admin().await;
+    for n in 0..STUCK {
+        if n % 100 == 99 {
+            client = world.server.admin().await;
+        }
+        let ask = Ask::get(format!("{FLUNDERS}/hang")).header("impersonate-user", format!("alice-{}", n % 4));
+        let client = client.clone();
+        stuck.spawn(async move { client.try_ask(ask).await });
+        if (n + 1) % 25 == 0 {
+            have_come(&world.admin, n + 1).await;
+        }
+    }
+    for (n, user) in ["bob", "alice-0"].into_iter().cycle().take(20).enumerate() {
+        let ask = Ask::get(format!("{}/large", super::CONFIG_MAPS));
+        world.admin.ask(ask.header("impersonate-user", user)).await.expect(200);
+        let map = json!({ "metadata": { "name": format!("free-{n}") } });
+        let ask = Ask::post(super::CONFIG_MAPS, &map);
+        world.admin.ask(ask.header("impersonate-user", user)).await.expect(201);
+    }
+    // One more than may wait for it is told so at once.
+    let mut left = away(&world.admin, "refused").await;
+    assert!((1..STUCK / 2).contains(&left), "{left}");
+    while left > 0 {
+        let answer = timeout(WAIT, stuck.join_next()).await.expect("in time").expect("one more");
+        let answer = answer.expect("it ends").expect("an answer");
+        if answer.code != 504 {
+            let why = format!("too many requests wait for {GROUP}/{VERSION} to answer");
+            assert_eq!(text(&answer.expect(429), "/message"), why);
+            left -= 1;
+        }
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod apply;
 mod custom;
 mod expiry;
 mod forms;
+mod hanging;
 mod kubelet;
 mod lists;
 mod minimal;

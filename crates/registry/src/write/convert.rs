@@ -1,13 +1,13 @@
 //! Between the version that is written and the one that is stored, where only a webhook converts.
 //!
 //! In: a write whose objects are in either. Out: the same with what is there, what is stored and what is
-//! answered each in its version. Never: asks a webhook where there is none.
+//! answered each in its version. Never: asks a webhook where there is none; has a turn while it asks one.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_api::Eventual;
-use forebay_apimachinery::Status;
+use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::limits::CONVERSIONS_MAX;
 use forebay_catalog::store::{Attempts, Current, Done};
 
@@ -20,8 +20,12 @@ use crate::context::Context;
 pub(super) async fn show(write: &mut Write<'_>) -> Result<(), Status> {
     let Some(converted) = &write.served().converted else { return Ok(()) };
     let there = write.attempts.as_ref().and_then(Attempts::current).map(|current| current.object.clone());
+    let target = write.target;
     write.shown = match there {
-        Some(object) => Some(Current { object: converted.shown(&object, &write.target.lease).await? }),
+        Some(object) => {
+            let shown = target.context.away(converted.shown(&object, &target.lease)).await?;
+            Some(Current { object: shown })
+        }
         None => None,
     };
     Ok(())
@@ -29,8 +33,9 @@ pub(super) async fn show(write: &mut Write<'_>) -> Result<(), Status> {
 
 /// The bytes that are stored for `written`, which is in the version that is written.
 pub(super) async fn stored(write: &Write<'_>, written: Bytes) -> Result<Bytes, Status> {
+    let target = write.target;
     match &write.served().converted {
-        Some(converted) => converted.stored(written, &write.target.lease).await,
+        Some(converted) => target.context.away(converted.stored(written, &target.lease)).await,
         None => Ok(written),
     }
 }
@@ -40,9 +45,19 @@ pub(super) async fn answered(write: &mut Write<'_>) -> Result<(), Status> {
     let Some(converted) = &write.served().converted else { return Ok(()) };
     if let Some(Done::Put { object } | Done::Deleted { object, .. } | Done::Kept { object }) = &mut write.done
     {
-        *object = converted.shown(object, &write.target.lease).await?;
+        let target = write.target;
+        let shown = target.context.away(converted.shown(object, &target.lease)).await;
+        *object = shown.map_err(is_done)?;
     }
     Ok(())
+}
+
+/// Who is told to come again would do again what is done.
+fn is_done(status: Status) -> Status {
+    match status.reason {
+        Reason::TooManyRequests => Status::internal(status.message),
+        _ => status,
+    }
 }
 
 /// A stage that may want objects in other versions and does not wait: it is passed again once they are there.
@@ -64,7 +79,8 @@ pub(super) fn until_known<'a>(
             }
             for (object, api_version) in wanted {
                 let lease = &write.target.lease;
-                let made = converted.convert(object.clone(), &api_version, lease).await?;
+                let asked = converted.convert(object.clone(), &api_version, lease);
+                let made = write.target.context.away(asked).await?;
                 write.conversions.know(object, api_version, made);
             }
         }

@@ -46,7 +46,8 @@ pub(super) async fn of_converted(
         return written(shown, value, lease);
     }
     lease.charge(weight::of(value))?;
-    let made = converted.convert(value.clone(), &shown.gvk.api_version(), lease).await?;
+    let api_version = shown.gvk.api_version();
+    let made = target.context.away(converted.convert(value.clone(), &api_version, lease)).await?;
     written(shown, &made, lease)
 }
 

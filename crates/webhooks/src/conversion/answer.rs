@@ -108,7 +108,15 @@ enum Unread {
 
 /// The tree of what came back.
 fn read(url: &str, answered: Result<Answered, NoAnswer>, lease: &Lease) -> Result<Value, Unread> {
-    let answered = answered.map_err(|none| Unread::Why(format!("Post {}: {}", go_quote(url), none.why())))?;
+    let answered = answered.map_err(|none| {
+        let why = format!("Post {}: {}", go_quote(url), none.why());
+        match none {
+            NoAnswer::Busy(_) => {
+                Unread::Full(Box::new(Status::new(Reason::TooManyRequests, why).retry_after(1)))
+            }
+            NoAnswer::Unreached(_) | NoAnswer::Failed(_) => Unread::Why(why),
+        }
+    })?;
     if !status::is_success(answered.code) {
         return Err(Unread::Why(status::words(answered.code, &answered.body, answered.is_text)));
     }

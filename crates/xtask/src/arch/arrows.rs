@@ -18,7 +18,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("pki", &["certificate-names"]),
     ("rt", &[]),
     ("revlog", &["rt"]),
-    ("room", &["rt"]),
+    ("room", &["apimachinery", "rt"]),
     ("schema", &["apimachinery", "merge"]),
     ("merge", &["apimachinery"]),
     ("fieldmanager", &["apimachinery", "crd", "merge", "schema"]),

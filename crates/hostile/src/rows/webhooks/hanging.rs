@@ -19,7 +19,7 @@ pub(super) const ROW: Row = Row {
 
 fn prepare(stage: Stage, _size: usize) -> Prepared {
     Box::pin(async move {
-        Hooked { timeout_seconds: 1, ..Hooked::new(NAME) }
+        Hooked { timeout_seconds: 5, ..Hooked::new(NAME) }
             .start(&stage, json!({ "hang": true }))
             .await
             .map(drop)

@@ -6,11 +6,22 @@ mod cut_off;
 mod dead;
 mod flood;
 mod hanging;
+mod hanging_large;
 mod lying_about_length;
 mod slow;
 mod wild_patches;
 
 use crate::row::Rows;
 
-pub(super) const ROWS: Rows =
-    rows![another_uid, calling_back, cut_off, dead, flood, hanging, lying_about_length, slow, wild_patches,];
+pub(super) const ROWS: Rows = rows![
+    another_uid,
+    calling_back,
+    cut_off,
+    dead,
+    flood,
+    hanging,
+    hanging_large,
+    lying_about_length,
+    slow,
+    wild_patches,
+];

@@ -453,7 +453,8 @@ pub(crate) async fn take(
     objects.object = Some(object.clone());
     if let Some(converted) = write.served().converted.as_ref().filter(|_| shown.gvr != write.served().gvr) {
         let own = write.served();
-        object = converted.convert(object, &own.gvk.api_version(), lease).await?;
+        let api_version = own.gvk.api_version();
+        object = write.target.context.away(converted.convert(object, &api_version, lease)).await?;
         own.kind.normalize(&mut object, lease).map_err(Status::internal)?;
     }
     shown.to_judged(&mut object);

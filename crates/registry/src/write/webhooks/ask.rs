@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use super::reached::reached;
 use crate::context::Context;
+use crate::limits::BUSY_RETRY_SECONDS_MAX;
 use crate::write::view::{ObjectTexts, Objects, View};
 use crate::write::{Input, Write, texts};
 
@@ -199,15 +200,23 @@ impl<'a> Asking<'a> {
         let uid = context.random.uuid();
         // However much it says: the write goes on without it, if its failure policy has it so.
         let answer = write.target.lease.part(LEASE_BYTES_MAX);
+        let parts = self.review(write, invocation, version, &uid, shown);
+        // As it is sent, in one piece.
+        let length = parts.iter().map(Bytes::len).sum();
+        answer.charge(length).map_err(CallFailure::full)?;
+        let Some(_waits) = write.target.lease.waits_for(&webhook.id) else {
+            return Err(CallFailure::crowded());
+        };
         let calling = Calling {
             client: webhook.client.clone(),
             sort: Some(sort),
             url: webhook.client.url(webhook.timeout_seconds),
             address: None,
             has_others: false,
-            parts: self.review(write, invocation, version, &uid, shown),
+            parts,
             lease: answer.clone(),
-            holds: write.target.lease.used(),
+            // It is counted with what waits for this webhook.
+            holds: 0,
             begun: Arc::default(),
         };
         let mut span = write.target.context.span(match sort {
@@ -261,12 +270,13 @@ impl Asking<'_> {
         let (context, operation) = (self.view.context, self.view.operation());
         let took = context.clock.now() - call.since;
         context.config.webhook_metrics.called(&webhook.name, call.sort, operation, took, outcome);
+        let retry_seconds = || 1 + context.random.below(BUSY_RETRY_SECONDS_MAX) as u32;
         match failure? {
-            CallFailure::Calling { why, .. } if !counts => {
+            CallFailure::Calling { why, .. } | CallFailure::Busy { why } if !counts => {
                 tracing::warn!(webhook = &*webhook.name, why, "a webhook is passed over");
                 None
             }
-            failure => Some(failure.refusal(webhook)),
+            failure => Some(failure.refusal(webhook, retry_seconds)),
         }
     }
 

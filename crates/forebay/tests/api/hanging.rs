@@ -1,0 +1,163 @@
+//! What hundreds of writes behind a webhook that hangs do to the writes of others.
+//!
+//! In: writes that wait for the webhook, or are refused as too many do, by what is counted of them. Out:
+//! those of others, answered meanwhile. Never: waits for a time.
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Duration, timeout};
+
+use super::CONFIG_MAPS;
+use super::webhooks::{CONFIGURATIONS, validating};
+use crate::common::{Ask, Client, Hook, Reply, Scratch, Server, text};
+
+/// Anything that takes longer than this does not come.
+const WAIT: Duration = Duration::from_secs(120);
+/// Writes of one connection: it has more streams.
+const OF_ONE_CONNECTION: usize = 100;
+/// So many come at once: of more a level, or the room for large bodies, would have some come again.
+const WAVE: usize = 25;
+const WAVE_OF_LARGE: usize = 5;
+/// More never wait.
+const STUCK_MAX: usize = 1_000;
+const LARGE_BYTES: usize = 900 << 10;
+
+/// Waits until so many wait for somebody else, or were refused as too many do.
+pub async fn have_come(client: &Client, count: usize) {
+    let all_there = async {
+        while away(client, "waited").await + away(client, "refused").await < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, all_there).await.expect("in time");
+}
+
+/// What is counted of those.
+pub async fn away(client: &Client, what: &str) -> usize {
+    metric(client, &format!("forebay_room_{what}_total{{class=\"away\"}} ")).await
+}
+
+async fn metric(client: &Client, name: &str) -> usize {
+    let metrics = client.get("/metrics").await;
+    let value = metrics.text().lines().find_map(|line| line.strip_prefix(name)).expect("the metric");
+    value.parse().expect("a count")
+}
+
+/// A server on which eight requests may be worked on at once, and writes behind a webhook that hangs.
+struct Behind {
+    server: Server,
+    client: Client,
+    hook: Hook,
+    stuck: JoinSet<()>,
+    told: mpsc::Sender<Reply>,
+    /// To those that were refused, or whose time was up.
+    answers: mpsc::Receiver<Reply>,
+}
+
+impl Behind {
+    async fn start(scratch: &Scratch) -> Behind {
+        // Whoever is known may do everything.
+        let flags = [
+            "--max-requests-inflight=4",
+            "--max-mutating-requests-inflight=4",
+            "--authorization-mode=AlwaysAllow",
+        ];
+        let server = Server::start(scratch, &flags).await;
+        let (client, hook) = (server.admin().await, Hook::start().await);
+        hook.answers("hang", json!({ "hang": true }));
+        client.post(CONFIGURATIONS, &validating(&hook, "hang")).await.expect(201);
+        let (told, answers) = mpsc::channel(STUCK_MAX);
+        Behind { server, client, hook, stuck: JoinSet::new(), told, answers }
+    }
+
+    /// So many writes of some users come.
+    async fn come(&mut self, count: usize, bytes: usize) {
+        let mut client = self.client.clone();
+        let wave = if bytes < LARGE_BYTES { WAVE } else { WAVE_OF_LARGE };
+        for n in 0..count {
+            if n % OF_ONE_CONNECTION == 0 {
+                client = self.server.admin().await;
+            }
+            let (client, user) = (client.clone(), format!("alice-{}", n % 4));
+            let metadata = json!({ "name": format!("stuck-{n}"), "labels": { "asked": "yes" } });
+            let map = json!({ "metadata": metadata, "data": { "k": "x".repeat(bytes) } });
+            let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", user);
+            let told = self.told.clone();
+            self.stuck.spawn(async move { drop(told.send(client.ask(ask).await).await) });
+            if (n + 1) % wave == 0 || n + 1 == count {
+                have_come(&self.client, n + 1).await;
+            }
+        }
+    }
+
+    /// Writes that nobody is asked about, of somebody else and of one who waits.
+    async fn others_write(&self, count: usize, bytes: usize) {
+        for (n, user) in ["bob", "alice-0"].into_iter().cycle().take(count).enumerate() {
+            let metadata = json!({ "name": format!("free-{bytes}-{n}") });
+            let map = json!({ "metadata": metadata, "data": { "k": "x".repeat(bytes) } });
+            let ask = Ask::post(CONFIG_MAPS, &map).header("impersonate-user", user);
+            self.client.ask(ask).await.expect(201);
+        }
+    }
+}
+
+async fn small_writes_wait_and_others_go_on(count: usize) {
+    let scratch = Scratch::new();
+    let mut behind = Behind::start(&scratch).await;
+    behind.come(count, 1).await;
+    assert_eq!(away(&behind.client, "refused").await, 0, "there is room for all of them");
+    let held = metric(&behind.client, "forebay_room_held_bytes{class=\"away\"} ").await;
+    assert!(held / count < 24 << 10, "each holds what it needs: {held}");
+    behind.others_write(40, 1).await;
+    behind.others_write(4, LARGE_BYTES).await;
+    while let Ok(answer) = behind.answers.try_recv() {
+        // The machine is very slow, and its time was up.
+        answer.expect(500);
+    }
+}
+
+#[tokio::test]
+async fn hundreds_of_writes_behind_a_hanging_webhook_take_no_turn_from_others() {
+    small_writes_wait_and_others_go_on(300).await;
+}
+
+#[tokio::test]
+async fn a_thousand_clients_behind_a_hanging_webhook_leave_other_writes_as_they_are() {
+    small_writes_wait_and_others_go_on(STUCK_MAX).await;
+}
+
+#[tokio::test]
+async fn large_writes_behind_a_hanging_webhook_are_refused_in_its_name_and_those_of_others_go_on() {
+    let scratch = Scratch::new();
+    let mut behind = Behind::start(&scratch).await;
+    behind.come(50, LARGE_BYTES).await;
+    let refused = away(&behind.client, "refused").await;
+    assert!((20..50).contains(&refused), "{refused}");
+    behind.others_write(4, LARGE_BYTES).await;
+    behind.others_write(20, 1).await;
+    let mut left = refused;
+    while left > 0 {
+        let answer = timeout(WAIT, behind.answers.recv()).await.expect("in time").expect("an answer");
+        if answer.code == 500 {
+            continue;
+        }
+        let (status, why) = (answer.expect(429), "too many requests wait for it to answer");
+        assert_eq!(text(&status, "/message"), format!("failed calling webhook \"w.example.com\": {why}"));
+        assert_eq!(text(&status, "/reason"), "TooManyRequests");
+        let seconds: u64 = answer.header("retry-after").parse().expect("when to come back");
+        assert!((1..=8).contains(&seconds), "{seconds}");
+        left -= 1;
+    }
+    // Who waits for another webhook finds room.
+    behind.hook.answers("fine", json!({ "allowed": true }));
+    let mut other = validating(&behind.hook, "fine");
+    other["metadata"]["name"] = "other".into();
+    other["webhooks"][0]["objectSelector"]["matchLabels"]["asked"] = "other".into();
+    behind.client.post(CONFIGURATIONS, &other).await.expect(201);
+    for (n, bytes) in [1, LARGE_BYTES].into_iter().enumerate() {
+        let metadata = json!({ "name": format!("other-{n}"), "labels": { "asked": "other" } });
+        let map = json!({ "metadata": metadata, "data": { "k": "x".repeat(bytes) } });
+        behind.client.post(CONFIG_MAPS, &map).await.expect(201);
+    }
+}
