@@ -95,11 +95,19 @@ impl Operator {
         let scratch = home.join("modules").join(self.name);
         fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
         let module = self.downloaded(&scratch)?;
-        if !program.is_file() {
+        if !program.is_file() || !self.is_current(&scratch) {
             self.build(&scratch, &module, &program)?;
         }
         link(&program, &home.join(self.name))?;
         link(&module.dir, &home.join(format!("{}.source", self.name)))
+    }
+
+    /// Whether what was built is of the file that is there now, if it is of one.
+    fn is_current(&self, scratch: &Path) -> bool {
+        let Main::Ours(file) = self.program else { return true };
+        let ours = fs::read_to_string(run::root().join("tools/operators").join(file));
+        let built = fs::read_to_string(scratch.join("main.go"));
+        matches!((ours, built), (Ok(ours), Ok(built)) if ours == built)
     }
 
     /// The module, whose sources are those that were looked at.

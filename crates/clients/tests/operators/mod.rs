@@ -1,5 +1,6 @@
 //! What the operators' tests share: a program with its sources, a server, definitions, rights.
 
+mod cert_manager;
 mod prometheus_operator;
 
 use std::path::PathBuf;
