@@ -1,6 +1,7 @@
 //! What the operators' tests share: a program with its sources, a server, definitions, rights.
 
 mod cert_manager;
+mod kueue;
 mod prometheus_operator;
 
 use std::path::PathBuf;
