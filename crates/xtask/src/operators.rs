@@ -35,7 +35,7 @@ enum Main {
     Ours(&'static str),
 }
 
-const OPERATORS: [Operator; 3] = [
+const OPERATORS: [Operator; 4] = [
     Operator {
         name: "cert-manager",
         module: "github.com/cert-manager/cert-manager",
@@ -59,6 +59,14 @@ const OPERATORS: [Operator; 3] = [
         sum: "h1:7hzb38M4eKGzYW+CFv2s1L+swzzacUCHOCXxZmAV90I=",
         beside: &[],
         program: Main::Package("cmd/kueue"),
+    },
+    Operator {
+        name: "cluster-api",
+        module: "sigs.k8s.io/cluster-api",
+        version: "v1.14.2",
+        sum: "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA=",
+        beside: &["api"],
+        program: Main::Package("core"),
     },
 ];
 

@@ -1,13 +1,16 @@
-//! What the operators' tests share: a program with its sources, a server, definitions, rights.
+//! What the operators' tests share: a program with its sources, a server, definitions, webhooks.
 
 mod cert_manager;
+mod cluster_api;
 mod kueue;
 mod prometheus_operator;
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use forebay_clients::{ControlPlane, Session};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use forebay_clients::{ControlPlane, Session, pki, ports};
 use serde_json::{Value, json};
 
 /// An operator's program and its sources.
@@ -74,6 +77,50 @@ impl Operator {
 fn server() -> ControlPlane {
     let flags = vec!["--controllers=*".to_owned(), "--authorization-mode=RBAC".to_owned()];
     ControlPlane::start_told(flags).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// Where an operator on this machine answers for what its manifests have behind a Service.
+struct Webhook {
+    port: u16,
+    /// In base64.
+    authority: String,
+}
+
+impl Webhook {
+    /// Leaves `tls.crt` and `tls.key` in the server's directory.
+    fn new(server: &ControlPlane) -> Webhook {
+        let certificate = pki::write_webhook(server.dir()).unwrap_or_else(|why| panic!("{why}"));
+        let [port] = ports::free().unwrap_or_else(|why| panic!("{why}"));
+        Webhook { port, authority: STANDARD.encode(certificate) }
+    }
+
+    fn client(&self, path: &str) -> Value {
+        json!({ "url": format!("https://localhost:{}{path}", self.port), "caBundle": self.authority })
+    }
+
+    /// Has definitions converted by it.
+    fn converts(&self, kubectl: &Session<'_>, definitions: &[&str]) {
+        let webhook = json!({ "conversionReviewVersions": ["v1"], "clientConfig": self.client("/convert") });
+        let patch = json!({ "spec": { "conversion": { "strategy": "Webhook", "webhook": webhook } } });
+        for name in definitions {
+            kubectl.run(&format!("kubectl patch crd {name} --type=merge -p '{patch}'"));
+        }
+    }
+
+    /// Creates the configurations of webhooks among manifests, with those webhooks whose path is wanted.
+    fn create(&self, kubectl: &Session<'_>, manifests: &str, is_wanted: impl Fn(&str) -> bool) {
+        let mut all = shown(kubectl, manifests);
+        all.retain(|one| one["webhooks"].is_array());
+        for hooks in all.iter_mut().filter_map(|one| one["webhooks"].as_array_mut()) {
+            let path =
+                |hook: &Value| hook["clientConfig"]["service"]["path"].as_str().unwrap_or("/").to_owned();
+            hooks.retain(|hook| is_wanted(&path(hook)));
+            for hook in hooks {
+                hook["clientConfig"] = self.client(&path(hook));
+            }
+        }
+        create(kubectl, "webhooks.json", all);
+    }
 }
 
 /// The manifests that flags of `kubectl create` lead to.
