@@ -29,13 +29,13 @@ struct Operator {
 
 /// What is built.
 enum Main {
-    /// A package of the module.
+    /// A package of the module; its root has no path.
     Package(&'static str),
     /// A file of `tools/operators`.
     Ours(&'static str),
 }
 
-const OPERATORS: [Operator; 4] = [
+const OPERATORS: [Operator; 5] = [
     Operator {
         name: "cert-manager",
         module: "github.com/cert-manager/cert-manager",
@@ -67,6 +67,14 @@ const OPERATORS: [Operator; 4] = [
         sum: "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA=",
         beside: &["api"],
         program: Main::Package("core"),
+    },
+    Operator {
+        name: "gatekeeper",
+        module: "github.com/open-policy-agent/gatekeeper/v3",
+        version: "v3.23.1",
+        sum: "h1:njHTm0SJ6ZEhhEgmQTpJKTGQbc99fSs4hGiEp1OIKck=",
+        beside: &[],
+        program: Main::Package(""),
     },
 ];
 
@@ -144,6 +152,7 @@ impl Operator {
         let sums = read(module.dir.join("go.sum"))?;
         write("go.sum", format!("{sums}{} {} {}\n", self.module, self.version, module.sum))?;
         let package = match self.program {
+            Main::Package("") => self.module.to_owned(),
             Main::Package(path) => format!("{}/{path}", self.module),
             Main::Ours(file) => {
                 write("main.go", read(run::root().join("tools/operators").join(file))?)?;
