@@ -73,7 +73,7 @@ cargo xtask <command>
                             run upstream's own specs that need no nodes, on forebay or, with --rival, on kube-apiserver, and say
                             which fail that are not known to; --focus runs those of such a name
   operators [NAME] [...]    build operators that people run from their Go modules, outside of the repository, and have each do on
-                            forebay what it is for: cert-manager, prometheus-operator, kueue
+                            forebay what it is for: cert-manager, prometheus-operator, kueue, cluster-api, gatekeeper
   mutants                   make each mistake of crates/{sim,fuzz}/mutants in a copy, and see that the simulation, or the fuzzer, finds it
   mutants core [package] [...]
                             change the core's sources in a copy, a little at a time, and see that their crates' tests notice 95 %

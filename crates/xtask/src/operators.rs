@@ -29,13 +29,13 @@ struct Operator {
 
 /// What is built.
 enum Main {
-    /// A package of the module.
+    /// A package of the module; its root has no path.
     Package(&'static str),
     /// A file of `tools/operators`.
     Ours(&'static str),
 }
 
-const OPERATORS: [Operator; 3] = [
+const OPERATORS: [Operator; 5] = [
     Operator {
         name: "cert-manager",
         module: "github.com/cert-manager/cert-manager",
@@ -59,6 +59,22 @@ const OPERATORS: [Operator; 3] = [
         sum: "h1:7hzb38M4eKGzYW+CFv2s1L+swzzacUCHOCXxZmAV90I=",
         beside: &[],
         program: Main::Package("cmd/kueue"),
+    },
+    Operator {
+        name: "cluster-api",
+        module: "sigs.k8s.io/cluster-api",
+        version: "v1.14.2",
+        sum: "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA=",
+        beside: &["api"],
+        program: Main::Package("core"),
+    },
+    Operator {
+        name: "gatekeeper",
+        module: "github.com/open-policy-agent/gatekeeper/v3",
+        version: "v3.23.1",
+        sum: "h1:njHTm0SJ6ZEhhEgmQTpJKTGQbc99fSs4hGiEp1OIKck=",
+        beside: &[],
+        program: Main::Package(""),
     },
 ];
 
@@ -95,11 +111,19 @@ impl Operator {
         let scratch = home.join("modules").join(self.name);
         fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
         let module = self.downloaded(&scratch)?;
-        if !program.is_file() {
+        if !program.is_file() || !self.is_current(&scratch) {
             self.build(&scratch, &module, &program)?;
         }
         link(&program, &home.join(self.name))?;
         link(&module.dir, &home.join(format!("{}.source", self.name)))
+    }
+
+    /// Whether what was built is of the file that is there now, if it is of one.
+    fn is_current(&self, scratch: &Path) -> bool {
+        let Main::Ours(file) = self.program else { return true };
+        let ours = fs::read_to_string(run::root().join("tools/operators").join(file));
+        let built = fs::read_to_string(scratch.join("main.go"));
+        matches!((ours, built), (Ok(ours), Ok(built)) if ours == built)
     }
 
     /// The module, whose sources are those that were looked at.
@@ -128,6 +152,7 @@ impl Operator {
         let sums = read(module.dir.join("go.sum"))?;
         write("go.sum", format!("{sums}{} {} {}\n", self.module, self.version, module.sum))?;
         let package = match self.program {
+            Main::Package("") => self.module.to_owned(),
             Main::Package(path) => format!("{}/{path}", self.module),
             Main::Ours(file) => {
                 write("main.go", read(run::root().join("tools/operators").join(file))?)?;
