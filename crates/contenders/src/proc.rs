@@ -2,7 +2,7 @@
 //!
 //! In: a process id. Out: figures from `/proc/PID`. Never: a figure of another process's children.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -40,6 +40,38 @@ pub fn cpu(pid: u32) -> Result<Duration, Error> {
     sum_fields(&text, 2)
         .map(|ticks| TICK * ticks as u32)
         .ok_or_else(|| Error::Proc(format!("/proc/{pid}/stat: {text}")))
+}
+
+/// CPU time of threads, to the nanosecond, where ticks are too long for what is measured.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadTimes(
+    // id -> nanoseconds, of each thread that there is
+    BTreeMap<u32, u64>,
+);
+
+impl ThreadTimes {
+    /// What all threads of these processes have used by now.
+    pub fn of(pids: impl IntoIterator<Item = u32>) -> Result<ThreadTimes, Error> {
+        let mut all = BTreeMap::new();
+        for pid in pids {
+            let path = format!("/proc/{pid}/task");
+            let threads = fs::read_dir(&path).map_err(|e| Error::Proc(format!("{path}: {e}")))?;
+            for thread in threads.flatten() {
+                // One that ends meanwhile has no file any more.
+                let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
+                let id = thread.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+                let used = text.split(' ').next().and_then(|used| used.parse::<u64>().ok());
+                all.extend(id.zip(used));
+            }
+        }
+        Ok(ThreadTimes(all))
+    }
+
+    /// What they have used since `before`, but for threads that have ended meanwhile.
+    pub fn since(&self, before: &ThreadTimes) -> Duration {
+        let used = |(id, now): (&u32, &u64)| now.saturating_sub(before.0.get(id).copied().unwrap_or(0));
+        Duration::from_nanos(self.0.iter().map(used).sum())
+    }
 }
 
 /// CPU time so far of this process: the client's.
@@ -177,6 +209,19 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn what_threads_use_is_known_to_less_than_a_tick() {
+        let own = || ThreadTimes::of([std::process::id()]).unwrap();
+        let before = own();
+        let began = Instant::now();
+        while own().since(&before) < TICK / 10 {
+            assert!(began.elapsed() < Duration::from_secs(60), "{before:?}");
+        }
+        let of = |threads: &[(u32, u64)]| ThreadTimes(threads.iter().copied().collect());
+        let (then, now) = (of(&[(1, 10), (2, 20)]), of(&[(1, 15), (3, 7)]));
+        assert_eq!(now.since(&then), Duration::from_nanos(12), "one has ended, and one has begun");
+    }
 
     #[test]
     fn ticks_are_found_behind_a_name_with_spaces_and_brackets() {

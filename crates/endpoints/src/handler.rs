@@ -36,7 +36,7 @@ use crate::aggregation::Aggregation;
 use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
-use crate::flow_control::{self, Cost, FlowControl, Learned, ListMeter, ListSubject, OfRequest};
+use crate::flow_control::{self, Cost, FlowControl, Learned, ListForeseen, ListMeter, ListPrice, OfRequest};
 use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
 use crate::memory::Memory;
@@ -211,13 +211,19 @@ impl Handler {
         Ok(())
     }
 
-    /// What a LIST costs, as far as is known, and what measures what it takes.
-    pub fn list_cost(&self, served: &Served, weight: Weight, rendering: Rendering) -> (Cost, ListMeter) {
+    /// What a LIST costs, if it is made; the same beside what it costs if it is there; and what measures it.
+    pub fn list_cost(
+        &self,
+        served: &Served,
+        weight: Weight,
+        rendering: Rendering,
+    ) -> (Cost, ListForeseen, ListMeter) {
+        let price = ListPrice::of(weight, rendering);
+        let subject = price.subject(served.gvr.clone(), rendering, weight.found);
+        let foreseen = self.learned.foreseen(&subject, price);
         let mut cost = flow_control::list(weight, rendering);
-        let subject = ListSubject { resource: served.gvr.clone(), rendering, is_whole: weight.is_whole };
-        let foreseen = cost.price.cpu;
-        cost.price.cpu = self.learned.corrected(&subject, foreseen);
-        (cost, self.learned.meter(subject, foreseen))
+        cost.price.cpu = foreseen.made;
+        (cost, foreseen, ListMeter::new(&self.learned, subject, price))
     }
 
     /// Admits a LIST, or a WATCH with its initial state, by what it may come to: at once, or after a wait.

@@ -152,12 +152,14 @@ const _: () = assert!(BODIES_ROOM_BYTES >= 16 * BODY_BYTES_MAX);
 const _: () = assert!(forebay_yaml::limits::JSON_BYTES_MAX >= 2 * BODY_BYTES_MAX);
 const _: () = assert!(WRITES_ROOM_BYTES_MIN >= 4 * BODY_SMALL_BYTES);
 
-/// Of how many resources, each by how it is answered, it is learned what a list takes: about 200 B each.
-/// Those beyond are foreseen as ever.
+/// Of how many kinds of lists it is learned what they take: resources, by how they are answered and found and
+/// how much they cost, about 200 B each. Those beyond are foreseen by their price.
 pub const LEARNED_MAX: usize = 4_096;
 
-/// How many times what is foreseen of a list it may be learned to take, or the same part of it.
+/// How many times what is foreseen of a list it may be learned to take, or the same part of it; and how many
+/// times as many bytes it may have, as rows and metadata may be long.
 pub const LEARNED_FACTOR_MAX: f64 = 4.0;
+pub const LEARNED_BYTES_MAX: f64 = 1_024.0;
 
 /// Of a list that is foreseen to take less nothing is learned: what it takes is mostly what any request does.
 pub const LEARNED_TIME_MIN: Duration = Duration::from_micros(100);

@@ -4,6 +4,8 @@
 //! else pieces, which those share who ask for the same ([`SharedLists`]). Never: reads more ahead than tells
 //! which.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use forebay_apimachinery::accept::Media;
 use forebay_pieces::{
@@ -15,7 +17,7 @@ use forebay_transport::limits::CHUNK_BYTES;
 use forebay_transport::{BodySource, PiecewiseBody, RunOn, SentBy};
 
 use crate::answer::{self, HttpResponse, Readers};
-use crate::flow_control::{ListMeter, measured};
+use crate::flow_control::{ListMeter, ListPieces, MeteredPieces};
 use crate::limits::GZIP_BYTES_MIN;
 use crate::negotiate::Form;
 use crate::offload;
@@ -24,7 +26,7 @@ use crate::status::{self, Failure};
 
 /// A list, read as far as needed to know whether it is a long one, and for whom that was done.
 ///
-/// - `weight`: what it may come to; `meter`: measures what it does.
+/// - `weight`: what it may come to; `meter`: measures what it does, from here on all of it.
 ///
 /// # Errors
 /// See [`offload::done`].
@@ -34,14 +36,26 @@ pub async fn list(
     (readers, shared): (Readers<'_>, &SharedLists),
     (weight, meter): (Weight, ListMeter),
 ) -> Result<(HttpResponse, MadeFor), Failure> {
-    let begin = async |list| begin(list, (form, takes_gzip), weight, meter).await;
-    Ok(match list.is_shared() {
-        true => {
-            let (answer, made_for) = shared.open(list, (form, takes_gzip), begin).await?;
-            (response(answer, readers), made_for)
-        }
-        false => (response(begin(list).await?, readers), MadeFor::This),
-    })
+    let begin = async |list| begin(list, (form, takes_gzip), weight, &meter).await;
+    if !list.is_shared() {
+        let answer = meter.during(begin(list)).await?;
+        return Ok((response(metered(answer, meter), readers), MadeFor::This));
+    }
+    let (answer, made_for) = meter.during(shared.open(list, (form, takes_gzip), begin)).await?;
+    let response = match made_for {
+        MadeFor::This => response(metered(answer, meter), readers),
+        // Pages that are kept are fresh ones, which takes longer; and what is there takes nothing.
+        MadeFor::Several | MadeFor::Another => response(answer, readers),
+    };
+    Ok((response, made_for))
+}
+
+/// An answer that is made for one, as far as is known.
+fn metered<S: ListPieces>(answer: ListAnswer<S>, meter: ListMeter) -> ListAnswer<MeteredPieces<S>> {
+    if let ListContent::Whole(bytes, _) = &answer.content {
+        meter.came_to(Duration::ZERO, bytes.len());
+    }
+    answer.map(|source| MeteredPieces::new(source, meter))
 }
 
 /// The answer to `list` by itself.
@@ -52,7 +66,7 @@ pub async fn begin(
     list: ListBody,
     (form, takes_gzip): (Form, bool),
     Weight { of: Estimate { objects, bytes, .. }, .. }: Weight,
-    mut meter: ListMeter,
+    meter: &ListMeter,
 ) -> Result<SourceAnswer, Failure> {
     if form.is_plain_json() && list.is_of_segments() && takes_gzip {
         return of_segments(list, offload::run_on(bytes / objects.max(1)), meter).await;
@@ -65,18 +79,16 @@ pub async fn begin(
     let content_type = form.media.content_type();
     let bytes_max = if takes_gzip { GZIP_BYTES_MIN } else { CHUNK_BYTES };
     let run_on = if form.is_for_people() { offload::run_on(bytes) } else { RunOn::Task };
-    let read = move || {
-        let read = meter.piece(|| (read_ahead(&mut source, bytes_max), 0));
-        (read, source, meter)
-    };
-    let ((ahead, more), source, meter) = offload::done(run_on, read).await?;
+    let apart = meter.clone();
+    let read = move || (apart.apart(run_on, || read_ahead(&mut source, bytes_max)), source);
+    let ((ahead, more), source) = offload::done(run_on, read).await?;
     if !more {
         return whole(content_type, ahead, source.seen(), takes_gzip, meter).await;
     }
     let pieces = |source: Box<dyn ListSource>, run_on, sent_by| ListAnswer {
         content_type,
         is_zipped: takes_gzip,
-        content: ListContent::Pieces { source: measured(source, meter), run_on, sent_by },
+        content: ListContent::Pieces { source, run_on, sent_by },
     };
     Ok(match (takes_gzip, form.is_for_people()) {
         (true, is_for_people) => {
@@ -93,20 +105,16 @@ pub async fn begin(
 /// A list in gzip that needs little compressing, because the cache has most of it so.
 ///
 /// - `run_on`: where those are compressed that it has not.
-async fn of_segments(
-    mut list: ListBody,
-    run_on: RunOn,
-    mut meter: ListMeter,
-) -> Result<SourceAnswer, Failure> {
+async fn of_segments(mut list: ListBody, run_on: RunOn, meter: &ListMeter) -> Result<SourceAnswer, Failure> {
     let content_type = Media::Json.content_type();
     let mut ahead = Vec::new();
     while ahead.len() < GZIP_BYTES_MIN {
-        if !meter.piece(|| (list.next_chunk(CHUNK_BYTES, &mut ahead), 0)) {
+        if !list.next_chunk(CHUNK_BYTES, &mut ahead) {
             return whole(content_type, ahead, list.seen(), true, meter).await;
         }
     }
     let sent_by = if run_on == RunOn::Task { SentBy::Connection } else { SentBy::OwnTask };
-    let source = measured(Gzip::new(ahead, InBlocks(list)), meter);
+    let source = Box::new(Gzip::new(ahead, InBlocks(list)));
     Ok(ListAnswer { content_type, is_zipped: true, content: ListContent::Pieces { source, run_on, sent_by } })
 }
 
@@ -116,18 +124,12 @@ async fn whole(
     all: Vec<u8>,
     seen: SeenObjects,
     takes_gzip: bool,
-    mut meter: ListMeter,
+    meter: &ListMeter,
 ) -> Result<SourceAnswer, Failure> {
     let is_zipped = answer::is_zipped(&all, takes_gzip);
     let run_on = if is_zipped { RunOn::Thread } else { RunOn::Task };
-    let make = move || {
-        let made = meter.piece(|| {
-            let all = Bytes::from(if is_zipped { Member::whole(&all) } else { all });
-            (all.clone(), all.len())
-        });
-        meter.finish();
-        made
-    };
+    let apart = meter.clone();
+    let make = move || apart.apart(run_on, || Bytes::from(if is_zipped { Member::whole(&all) } else { all }));
     let bytes = offload::done(run_on, make).await?;
     Ok(ListAnswer { content_type, is_zipped, content: ListContent::Whole(bytes, seen) })
 }

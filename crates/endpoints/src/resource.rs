@@ -211,13 +211,22 @@ fn as_json(object: &Object, target: &Target, shown: Shown, handler: &Handler, ma
 }
 
 async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
+    let began = forebay_rt::used_cpu();
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::List)?;
     let options = ListOptions::from_query(&head.query)?;
     let shown = shown(form, &head.query)?;
     let planned = handler.api.list(target, &options, shown)?;
-    let weight = planned.weight();
-    let rendering = flow_control::rendering(form, head.takes_gzip());
-    let (cost, meter) = handler.list_cost(&target.served, weight, rendering);
+    let (weight, takes_gzip) = (planned.weight(), head.takes_gzip());
+    let rendering = flow_control::rendering(form, takes_gzip);
+    let (mut cost, foreseen, meter) = handler.list_cost(&target.served, weight, rendering);
+    // What was made of the same for somebody else is sent, unless it is written to meanwhile.
+    let is_there = planned
+        .sought()
+        .is_some_and(|it| handler.shared_lists.has(&it, (form, takes_gzip)) && it.is_of_now());
+    if is_there {
+        cost.price.cpu = foreseen.sent;
+    }
+    meter.since(began);
     handler.begin(head, || cost).await?;
     head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
     let lease = handler.admit_read(head, weight, rendering.making == Making::Stored).await?;
@@ -227,14 +236,15 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     };
     let waits = || head.flow.ticket().iter().for_each(|ticket| ticket.waits());
     // Boxed, because other verbs have none of it.
-    let begun = Box::pin(planned.run_among_equals(lease, cost.price.cpu, waits));
+    let begun = Box::pin(meter.during(planned.run_among_equals(lease, foreseen.made, waits)));
     let Begun { body, lease } = begun.await?;
     let warnings = body.warnings();
     let readers = ((&handler.stalled_readers, &head.channel), &handler.shared_lists);
-    let (mut response, made_for) =
-        list_answer::list(body, (form, head.takes_gzip()), readers, (weight, meter)).await?;
-    if made_for == MadeFor::Another {
-        head.came_to(flow_control::list_that_is_made(weight, rendering));
+    let answer = list_answer::list(body, (form, takes_gzip), readers, (weight, meter));
+    let (mut response, made_for) = answer.await?;
+    let came_to = if made_for == MadeFor::Another { foreseen.sent } else { foreseen.made };
+    if came_to != cost.price.cpu {
+        head.came_to(came_to);
     }
     add_warnings(&mut response, &warnings);
     response.body_mut().set_lease(lease);

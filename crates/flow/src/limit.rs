@@ -169,7 +169,9 @@ impl Limiter {
         let has_half = self.has_half();
         for (number, class) in self.classes.iter_mut().enumerate() {
             let Some(mean) = class.mean() else { continue };
-            // Writes share a sync of the disk: many at once take longer, and are no fewer for that.
+            // What a write waits for the store is not in this, as it has no seat then. But where so many of
+            // its level are at the store that it keeps its seat (ADR 94), it is: they share a sync of the
+            // disk, and many at once take longer, and are no fewer for that.
             let is_calm = is_calm || number >= POWERS && has_half;
             if class.unloaded == 0.0 || mean < class.unloaded {
                 class.unloaded = mean;
@@ -262,6 +264,23 @@ mod tests {
             window(&mut limiter, at, all);
         });
         assert!(limiter.seats() <= 2 * BOUNDS.seats_min, "{}", limiter.seats());
+    }
+
+    #[test]
+    fn what_writes_wait_for_the_disk_with_a_seat_takes_none_from_others() {
+        let seats = |access: Access| {
+            let mut limiter = Limiter::new(BOUNDS, 2, Duration::ZERO);
+            for at in 1..200 {
+                // First one at a time; then more than there are cores, which wait for one sync together.
+                let (under_way, took) = if at < 10 { (1, CPU) } else { (10, 10 * CPU) };
+                limiter.under_way(under_way);
+                (0..100).for_each(|_| limiter.answered(access, CPU, took));
+                assert!(limiter.tick(WINDOW * at));
+            }
+            limiter.seats()
+        };
+        assert!(seats(Access::Write) > SEATS_A_CORE, "{}", seats(Access::Write));
+        assert!(seats(Access::Read) < 10, "these wait for a core");
     }
 
     #[test]

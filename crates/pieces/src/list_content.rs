@@ -31,7 +31,10 @@ pub enum ListContent<S> {
 /// For whom an answer was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeFor {
+    /// For this one, who may be alone.
     This,
+    /// For this one and those who come after it: all of it is kept for a while.
+    Several,
     /// Whose pieces it is sent, too, if it keeps up.
     Another,
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use forebay_reads::{ListBody, SeenObjects};
+use forebay_reads::{ListBody, SeenObjects, Sought};
 use forebay_rt::Clock;
 use forebay_transport::BodySource;
 use tokio::sync::OnceCell;
@@ -89,6 +89,8 @@ pub struct ListReader {
     reads: Reads,
     // The answer that it began, until it is known whether that is its alone.
     alone: Option<Alone>,
+    // Nothing of it was there, or made by another, so far.
+    has_all_made: bool,
 }
 
 /// Where a reader has its pieces from.
@@ -150,7 +152,7 @@ impl SharedLists {
         (form, takes_gzip): (Form, bool),
         begin: impl AsyncFnOnce(ListBody) -> Result<SourceAnswer, E>,
     ) -> Result<(ListAnswer<ListReader>, MadeFor), E> {
-        let place = self.find(&list, form, takes_gzip);
+        let (place, asked_by) = self.find(&list, form, takes_gzip);
         let mut is_new = false;
         let fork = list.fork();
         let make = || async {
@@ -168,9 +170,36 @@ impl SharedLists {
             self.count(is_new);
         }
         let alone = is_new.then(|| Alone { begun: Arc::downgrade(&place), bytes: 0 });
-        let reader = |place| ListReader { lists: self.clone(), list, reads: Reads::Shared(place), alone };
+        let reader = |place| ListReader {
+            lists: self.clone(),
+            list,
+            reads: Reads::Shared(place),
+            alone,
+            has_all_made: is_new,
+        };
         let answer = begun.answer.map(reader);
-        Ok((answer, if is_new { MadeFor::This } else { MadeFor::Another }))
+        let made_for = match (is_new, asked_by) {
+            (true, AskedBy::One) => MadeFor::This,
+            (true, AskedBy::Several) => MadeFor::Several,
+            (false, _) => MadeFor::Another,
+        };
+        Ok((answer, made_for))
+    }
+
+    /// Whether the answer that `sought` would be in that form is there, or is being made.
+    pub fn has(&self, sought: &Sought, (form, takes_gzip): (Form, bool)) -> bool {
+        let is = |known: &Known| {
+            let is_begun = known.begun.as_ref().is_some_and(|begun| begun.initialized());
+            is_begun && (known.form, known.takes_gzip) == (form, takes_gzip) && sought.is(&known.list)
+        };
+        let now = self.0.clock.unix_ms();
+        let mut shelf = self.shelf();
+        let gone = shelf.too_old(now);
+        // Few: at most [`SHARED_ANSWERS_MAX`].
+        let has = shelf.answers.iter().any(is);
+        drop(shelf);
+        drop(gone);
+        has
     }
 
     /// Lets go of answers that nobody has begun to read for long; of all, and of pieces, while memory is
@@ -195,8 +224,8 @@ impl SharedLists {
         self.0.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where an answer is or is to be.
-    fn find(&self, list: &ListBody, form: Form, takes_gzip: bool) -> Arc<OnceCell<Begun>> {
+    /// Where an answer is or is to be, and who has asked for it.
+    fn find(&self, list: &ListBody, form: Form, takes_gzip: bool) -> (Arc<OnceCell<Begun>>, AskedBy) {
         let since_ms = self.0.clock.unix_ms();
         let mut shelf = self.shelf();
         let mut gone = shelf.too_old(since_ms);
@@ -209,10 +238,10 @@ impl SharedLists {
             known.asked_by = AskedBy::Several;
             known.begun.clone()
         });
+        let asked_by = if at.is_some() { AskedBy::Several } else { AskedBy::One };
         let begun = there.unwrap_or_else(|| {
             // One that its lone reader let go of is begun again, and kept for those who come after.
             let mark = at.and_then(|at| shelf.answers.remove(at));
-            let asked_by = if mark.is_some() { AskedBy::Several } else { AskedBy::One };
             gone.extend(mark);
             let begun = Arc::new(OnceCell::new());
             if !shelf.is_short {
@@ -232,7 +261,7 @@ impl SharedLists {
         });
         drop(shelf);
         drop(gone);
-        begun
+        (begun, asked_by)
     }
 
     /// Lets go of an answer that only one has asked for: what stays is that it was asked for.
@@ -306,7 +335,13 @@ impl Shelf {
 }
 
 impl ListReader {
+    /// Whether all that it was given was made for it.
+    pub fn has_all_made(&self) -> bool {
+        self.has_all_made
+    }
+
     fn go_on(&mut self, bytes: usize, then: Arc<Place>, is_new: bool) {
+        self.has_all_made &= is_new;
         let Reads::Shared(place) = &mut self.reads else { return };
         let passed = mem::replace(place, then);
         let seen = (passed.seen(), place.seen());

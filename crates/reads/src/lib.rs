@@ -21,10 +21,12 @@ mod plan;
 mod present;
 mod read_price;
 mod shown_store;
+mod sought;
 #[cfg(test)]
 mod tests;
 mod wall_time;
 mod watch;
+mod weight;
 
 pub use forebay_watchcache::Estimate;
 pub use frames::{
@@ -34,11 +36,12 @@ pub use frames::{
 pub use list::{ListBody, SeenObjects, Sink};
 pub use page::{Page, page};
 pub use plan::{
-    Begun, DeletionPlan, Freshness, ListPlan, Planned, Planner, WatchPlan, Weight, deletion, freshness,
-    interest,
+    Begun, DeletionPlan, Freshness, ListPlan, Planned, Planner, WatchPlan, deletion, freshness, interest,
 };
 pub use present::{As, Encoding, IncludeObject, ListMeta, Presenter, Shown};
-pub use read_price::{Making, Rendering, cpu, sent};
+pub use read_price::{Making, Rendering, cpu, sent_bytes};
 pub use shown_store::ShownStore;
+pub use sought::Sought;
 pub use wall_time::{rfc3339, timestamp};
 pub use watch::{Now, Step, Wait, WatchBody, WatchSession};
+pub use weight::{FoundBy, Weight};

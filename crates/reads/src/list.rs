@@ -23,7 +23,7 @@ pub struct ListBody {
     list: Arc<Listed>,
     // The last object that was sent.
     after: Option<Key>,
-    // Objects still to be sent; `None` is all.
+    // Objects still to be sent; `None` is all that is there.
     left: Option<usize>,
     // The block that the last object came from.
     scratch: Scratch,
@@ -72,15 +72,19 @@ impl Planned<ListPlan, Shown> {
         making: Duration,
         waits: impl FnOnce(),
     ) -> Result<Begun<ListBody, L>, Status> {
-        let Planned { plan, interest, served, shown, shared, clock, .. } = self;
+        let Planned { plan, interest, served, shown, shared, clock, weight, .. } = self;
         // Who asks for one state is given no other.
         let making = if matches!(plan.freshness, Freshness::Exact(_)) { Duration::ZERO } else { making };
         let of = ShownStore::of(&served, &plan).await?;
         let store = of.store();
         let reached = of.guard(Reached::by(store, &plan, &interest, &clock)).await??;
         let after = plan.after(&interest);
-        let weight = reached.snapshot.estimate(&interest, after.as_ref(), plan.limit);
-        let is_shared = weight.bytes >= SHARED_LIST_BYTES_MIN;
+        // What was foreseen will do, unless the cache had nothing then: with a selector it is a sample.
+        let looked_at = match weight.of.bytes {
+            0 => reached.snapshot.estimate(&interest, after.as_ref(), plan.limit).bytes,
+            bytes => bytes,
+        };
+        let is_shared = looked_at >= SHARED_LIST_BYTES_MIN;
         let page = (reached, interest, after, plan.limit);
         let list = Listed::new(page, (served, shown), store.lists.clone(), timestamp(&clock), is_shared);
         let list = if is_shared {
@@ -136,7 +140,7 @@ impl ListBody {
     fn new(list: Arc<Listed>, is_request: bool) -> ListBody {
         ListBody {
             after: list.start().and_then(|start| start.after.clone()),
-            left: list.limit,
+            left: list.leaves_out(),
             list,
             scratch: Scratch::default(),
             state: State::Head,
@@ -156,6 +160,10 @@ impl ListBody {
             seen: self.seen,
             is_request: false,
         }
+    }
+
+    pub(crate) fn list(&self) -> &Listed {
+        &self.list
     }
 
     /// Whether it is looked for others who read the same.

@@ -64,24 +64,43 @@ struct Known {
 /// Where two lists are equal, all of this is. Neither the state nor the resource is kept alive; nor are they
 /// mistaken for others, as their place in memory is not given away.
 #[derive(PartialEq)]
-struct Identity {
-    snapshot: Place<Snapshot>,
-    revision: Revision,
-    served: Place<Served>,
-    shown: Shown,
+pub(crate) struct Identity {
+    pub snapshot: Place<Snapshot>,
+    pub revision: Revision,
+    pub served: Place<Served>,
+    pub shown: Shown,
     // Only of what shows ages.
-    now: Option<Timestamp>,
-    after: Option<Key>,
-    limit: Option<usize>,
-    interest: Interest,
+    pub now: Option<Timestamp>,
+    pub after: Option<Key>,
+    pub limit: Option<usize>,
+    pub interest: Interest,
 }
 
-struct Place<T>(Weak<T>);
+pub(crate) struct Place<T>(Weak<T>);
+
+impl<T> Place<T> {
+    pub fn of(it: &Arc<T>) -> Place<T> {
+        Place(Arc::downgrade(it))
+    }
+
+    pub fn is(&self, it: &Arc<T>) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(it))
+    }
+}
 
 impl<T> PartialEq for Place<T> {
     fn eq(&self, other: &Place<T>) -> bool {
         self.0.ptr_eq(&other.0)
     }
+}
+
+/// Whether it shows ages.
+pub(crate) fn is_table(shown: Shown) -> bool {
+    matches!(shown.what, As::Table(_))
+}
+
+pub(crate) fn whole_seconds(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
 impl SharedLists {
@@ -128,8 +147,7 @@ impl Listed {
         is_shared: bool,
     ) -> Listed {
         let presenter = Presenter::new(served.clone(), shown);
-        let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        let start = OnceCell::new();
+        let (now, start) = (whole_seconds(now), OnceCell::new());
         Listed { reached, served, shown, presenter, interest, after, limit, now, counts, is_shared, start }
     }
 
@@ -151,17 +169,23 @@ impl Listed {
         Listed::new(page, (served, shown), counts, now, is_shared)
     }
 
-    fn identity(&self) -> Identity {
+    pub fn identity(&self) -> Identity {
         Identity {
-            snapshot: Place(Arc::downgrade(&self.reached.snapshot)),
+            snapshot: Place::of(&self.reached.snapshot),
             revision: self.reached.revision,
-            served: Place(Arc::downgrade(&self.served)),
+            served: Place::of(&self.served),
             shown: self.shown,
-            now: matches!(self.shown.what, As::Table(_)).then_some(self.now),
+            now: is_table(self.shown).then_some(self.now),
             after: self.after.clone(),
             limit: self.limit,
             interest: self.interest.clone(),
         }
+    }
+
+    /// Objects at most, if that leaves any out: where it does not, blocks may go as they are.
+    pub fn leaves_out(&self) -> Option<usize> {
+        let is_within = |limit: &usize| self.reached.is_within(&self.interest, self.after.as_ref(), *limit);
+        self.limit.filter(|limit| !is_within(limit))
     }
 
     pub fn snapshot(&self) -> &Snapshot {

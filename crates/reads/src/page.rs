@@ -118,6 +118,12 @@ impl Reached {
         meta
     }
 
+    /// Whether `limit` leaves out nothing of what a page of everything in reach begins with.
+    pub fn is_within(&self, interest: &Interest, after: Option<&Key>, limit: usize) -> bool {
+        let is_all = self.part.is_none() && interest.is_unfiltered();
+        is_all && self.snapshot.range(&interest.reach, after).len() <= limit
+    }
+
     /// Keeps the state for whoever goes on where the page ends.
     pub fn remember(&self, store: &Store, meta: &ListMeta) {
         if self.part.is_none() && !meta.continue_token.is_empty() {

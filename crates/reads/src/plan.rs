@@ -15,9 +15,8 @@ use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::options::{ListOptions, field_forbidden, field_not_supported};
 use forebay_apimachinery::{Cause, Key, Reason, Revision, Status};
 use forebay_catalog::{Served, Store, Target};
-use forebay_object::Object;
 use forebay_rt::{Clock, Random};
-use forebay_watchcache::{Estimate, Interest};
+use forebay_watchcache::Interest;
 
 use crate::frames::{EventForm, Frames};
 use crate::gathering::Gatherings;
@@ -25,6 +24,7 @@ use crate::limits::{LONG_WATCH_SECONDS_MIN, WATCH_SECONDS_MAX};
 use crate::listed::SharedLists;
 use crate::page_start;
 use crate::present::{As, Encoding, Shown};
+use crate::weight::{Weight, unmade};
 
 /// A LIST or a WATCH that was found to be in order, and has read nothing yet. Whoever admits requests sees
 /// what it weighs, and runs it on a lease for that, which the answer holds.
@@ -36,18 +36,7 @@ pub struct Planned<Plan, Form> {
     pub(crate) shown: Form,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
-    weight: Weight,
-}
-
-/// What a read may come to, from above. Nothing while the state is being read, or where none is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weight {
-    /// What it looks at and shows: a page's part, where it is cut.
-    pub of: Estimate,
-    /// Whether all in reach is shown at once: then blocks may go as they are.
-    pub is_whole: bool,
-    /// Of those that are shown as protobuf, the objects whose messages have yet to be made.
-    pub unmade: usize,
+    pub(crate) weight: Weight,
 }
 
 /// The body of an answer that has begun, and the lease that it was begun on: who sends the one holds the
@@ -164,7 +153,7 @@ impl Planner {
     ) -> Result<Planned<ListPlan, Shown>, Status> {
         let store = target.served.stored()?;
         let (plan, interest) = list(target, &store, options)?;
-        let mut weight = Weight::of(&store, &interest, &plan);
+        let mut weight = Weight::of(&store, &interest, plan.after(&interest).as_ref(), plan.limit);
         if (shown.what, shown.encoding) == (As::Object, Encoding::Protobuf) {
             weight.unmade = unmade(target, &store, &interest, weight);
         }
@@ -189,7 +178,7 @@ impl Planner {
         let (plan, interest) = watch(target, &store, options, self.min_request_timeout, draw, path_form)?;
         let mut weight = Weight::default();
         if plan.has_state() {
-            weight = Weight::of(&store, &interest, &ListPlan::EVERYTHING);
+            weight = Weight::of(&store, &interest, None, None);
             if shown.what == As::Object && !shown.format.has_stored_form {
                 weight.unmade = unmade(target, &store, &interest, weight);
             }
@@ -225,7 +214,7 @@ pub struct DeletionPlan {
 pub fn deletion(target: &Target, options: &ListOptions) -> Result<DeletionPlan, Status> {
     let store = target.served.stored()?;
     let (plan, interest) = list(target, &store, options)?;
-    let weight = Weight::of(&store, &interest, &plan);
+    let weight = Weight::of(&store, &interest, plan.after(&interest).as_ref(), plan.limit);
     Ok(DeletionPlan { plan, interest, weight })
 }
 
@@ -264,26 +253,6 @@ impl WatchPlan {
         };
         is_of_state && !self.timeout.is_zero()
     }
-}
-
-impl Weight {
-    fn of(store: &Store, interest: &Interest, plan: &ListPlan) -> Weight {
-        let Ok(state) = store.cacher.snapshot() else { return Weight::default() };
-        let of = state.estimate(interest, plan.after(interest).as_ref(), plan.limit);
-        let is_cut = plan.start_after.is_some() || plan.limit.is_some_and(|limit| limit <= of.selected);
-        Weight { of, is_whole: interest.is_unfiltered() && !is_cut, unmade: 0 }
-    }
-}
-
-/// How many messages a read in protobuf has to make: all of them where nobody asked for any for a while.
-fn unmade(target: &Target, store: &Store, interest: &Interest, Weight { of, .. }: Weight) -> usize {
-    let cacher = &store.cacher;
-    let Some(ty) = target.served.ty() else { return 0 };
-    if cacher.message_bytes().get() == 0 {
-        return of.selected;
-    }
-    let is_unmade = |object: &Object| object.message_made(ty.index()).is_none();
-    cacher.snapshot().map_or(0, |state| state.part_of(interest, of.selected, is_unmade))
 }
 
 /// What the path and the selectors are about.
@@ -543,6 +512,7 @@ mod tests {
     use super::*;
     use crate::present::As;
     use crate::tests::config_maps;
+    use crate::weight::FoundBy;
 
     fn options(query: &str) -> ListOptions {
         ListOptions::from_query(&Query::parse(query)).expect("options")
@@ -568,7 +538,7 @@ mod tests {
         assert!(listed("resourceVersionMatch=Exact").is_err(), "it is refused");
         let watched = world.plan_watch(&options("watch=1&limit=1"), As::Object);
         let watched = watched.map(|planned| planned.weight()).expect("planned");
-        assert_eq!((watched.of.objects, watched.of.bytes, watched.is_whole), (4, bytes, true));
+        assert_eq!((watched.of.objects, watched.of.bytes, watched.found), (4, bytes, FoundBy::Whole));
     }
 
     #[tokio::test]

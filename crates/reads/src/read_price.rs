@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forebay_watchcache::Estimate;
 
-use crate::plan::Weight;
+use crate::weight::{FoundBy, Weight};
 
 /// To look at an object that a selector may want.
 const LOOK: u64 = 14_000;
@@ -104,10 +104,10 @@ impl Making {
 
 /// To find what is shown, to make what is answered of it, and to send that.
 pub fn cpu(weight: Weight, Rendering { making, gzip_bytes_min }: Rendering) -> Duration {
-    let Weight { of, is_whole, .. } = weight;
+    let Weight { of, found, .. } = weight;
     let bytes = making.bytes(of.selected, of.selected_bytes, of.deflated_bytes);
     let gzip_bytes_min = gzip_bytes_min.filter(|min| bytes >= *min);
-    if let Some(ahead) = gzip_bytes_min.filter(|_| is_whole && making == Making::Stored) {
+    if let Some(ahead) = gzip_bytes_min.filter(|_| found == FoundBy::Whole && making == Making::Stored) {
         return from_blocks(of, ahead);
     }
     let deflating = match gzip_bytes_min {
@@ -120,11 +120,11 @@ pub fn cpu(weight: Weight, Rendering { making, gzip_bytes_min }: Rendering) -> D
         + if making == Making::Protobuf { messages(weight, bytes) } else { made(of, making, bytes) }
 }
 
-/// To send what is made already, or was for another.
-pub fn sent(Weight { of, .. }: Weight, Rendering { making, gzip_bytes_min }: Rendering) -> Duration {
+/// How many bytes are sent of it.
+pub fn sent_bytes(Weight { of, .. }: Weight, Rendering { making, gzip_bytes_min }: Rendering) -> usize {
     let bytes = making.bytes(of.selected, of.selected_bytes, of.deflated_bytes);
     let is_zipped = gzip_bytes_min.is_some_and(|min| bytes >= min);
-    nanos(if is_zipped { making.zipped(bytes, of.deflated_bytes) } else { bytes }, SENT_BYTE)
+    if is_zipped { making.zipped(bytes, of.deflated_bytes) } else { bytes }
 }
 
 fn made(of: Estimate, making: Making, bytes: usize) -> Duration {
@@ -205,7 +205,10 @@ mod tests {
     async fn a_list_in_gzip_from_blocks_is_foreseen_as_cheap() {
         let world = at_rest().await;
         let weight = weight(&world, As::Object);
-        assert!(weight.is_whole && weight.of.selected == 150 && weight.of.bytes > 400_000, "{weight:?}");
+        assert!(
+            weight.found == FoundBy::Whole && weight.of.selected == 150 && weight.of.bytes > 400_000,
+            "{weight:?}"
+        );
         assert_eq!(weight.of.inflated_bytes, weight.of.deflated_bytes, "all of it is at rest");
         let gzip = |making| Rendering { making, gzip_bytes_min: Some(16 << 10) };
         let from_blocks = cpu(weight, gzip(Making::Stored));

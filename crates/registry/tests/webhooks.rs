@@ -404,7 +404,7 @@ async fn an_audit_log_is_told_what_webhooks_and_policies_say() {
 }
 
 #[tokio::test]
-async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked() {
+async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked_and_while_it_is_stored() {
     #[derive(Default)]
     struct Turns(Mutex<Vec<&'static str>>);
 
@@ -430,6 +430,22 @@ async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked() {
     let took = || std::mem::take(&mut *turns.0.lock().expect("turns"));
     world.create_as(&target, config_map("a")).await.expect("created");
     assert_eq!(took(), ["store", "resume"], "nobody is asked");
+    // What stays as it is, and what is only tried, is not written: the turn is its own all the while.
+    let options = CreateOptions { dry_run: true, ..CreateOptions::default() };
+    let sent = |value: Value| Body::Json(value.to_string().into());
+    world.registry.create(&target, &sent(config_map("c")), &options).await.expect("tried");
+    let update = async |value: Value, dry_run| {
+        let named = Target { name: Some("a".into()), ..target.clone() };
+        let options = UpdateOptions { dry_run, ..UpdateOptions::default() };
+        world.registry.update(&named, &sent(value), &options).await.expect("updated");
+    };
+    update(config_map("a"), false).await;
+    let mut changed = config_map("a");
+    changed["data"] = json!({ "k": "w" });
+    update(changed.clone(), true).await;
+    assert_eq!(took(), [""; 0]);
+    update(changed, false).await;
+    assert_eq!(took(), ["store", "resume"]);
     world.configure("Mutating", [json!({}), json!({ "name": "x.example.com" })]).await;
     let two = (0..2).map(|at| json!({ "name": format!("v{at}.example.com") }));
     world.configure("Validating", two).await;

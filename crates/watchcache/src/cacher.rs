@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use forebay_apimachinery::Revision;
 use forebay_backend::Backend;
@@ -285,6 +286,14 @@ impl Cacher {
             Unproved::Late => self.hold(),
             Unproved::Failed(error) => error,
         })
+    }
+
+    /// Whether a consistent read would be given a state of that revision now: known where the store says at
+    /// once what is current, as one in this process does. Otherwise it is not.
+    pub fn is_of_now(&self, revision: Revision) -> bool {
+        let mut barrier = self.0.backend.barrier();
+        let current = barrier.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        matches!(current, Poll::Ready(Ok(current)) if current <= revision)
     }
 
     /// Proves freshness without noting a failure for later reads.

@@ -44,15 +44,19 @@ impl Snapshot {
     pub fn estimate(&self, interest: &Interest, after: Option<&Key>, limit: Option<usize>) -> Estimate {
         if interest.is_unfiltered() {
             let all = self.upto(&interest.reach, after, limit);
-            return self.of_parts(all, all);
+            return self.of_parts(all, all, all.bytes);
         }
         let (looked_at, selected) = self.sampled(interest);
-        match limit.filter(|limit| *limit < selected.count) {
-            None => self.of_parts(looked_at, selected),
-            Some(limit) => {
-                self.of_parts(looked_at.part(limit, selected.count), selected.part(limit, selected.count))
-            }
-        }
+        let (looked_at, selected) = match limit.filter(|limit| *limit < selected.count) {
+            None => (looked_at, selected),
+            Some(limit) => (looked_at.part(limit, selected.count), selected.part(limit, selected.count)),
+        };
+        // What an index finds lies apart, between others of its blocks that are not looked at.
+        let among = match self.indexed_term(interest) {
+            Some(_) => self.plain_bytes(&interest.reach, None),
+            None => looked_at.bytes,
+        };
+        self.of_parts(looked_at, selected, among)
     }
 
     /// Of `count` objects that a read of that interest shows, how many are not so, by a sample of
@@ -82,7 +86,8 @@ impl Snapshot {
         Objects { count: objects, bytes, block_bytes: bytes }
     }
 
-    fn of_parts(&self, looked_at: Objects, selected: Objects) -> Estimate {
+    /// - `among`: bytes of all that may be in the same blocks.
+    fn of_parts(&self, looked_at: Objects, selected: Objects, among: usize) -> Estimate {
         let at_rest = self.at_rest();
         let deflated = |bytes| match at_rest.plain {
             0 => bytes / DEFLATED_PART,
@@ -97,7 +102,7 @@ impl Snapshot {
             selected: selected.count,
             selected_bytes: selected.bytes,
             deflated_bytes: deflated(selected.bytes),
-            inflated_bytes: is_at_rest(selected.block_bytes.min(looked_at.bytes).max(least)),
+            inflated_bytes: is_at_rest(selected.block_bytes.min(among).max(least)),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::Key;
 use forebay_apimachinery::selector::LabelSelector;
+use forebay_object::Object;
 use forebay_object::seal::{RecentBlocks, Sealer};
 
 use crate::estimate::Estimate;
@@ -17,22 +18,23 @@ fn on_node(node: &str) -> Interest {
     Interest { fields: Arc::from([term]), ..Interest::all(below("")) }
 }
 
-/// Pods at rest.
-fn sealed() -> Snapshot {
-    let plain = pods();
-    let mut state = holding(&plain);
-    for (old, new) in plain.iter().zip(Sealer::new(Arc::new(RecentBlocks::default())).seal(&plain)) {
+/// These pods, at rest.
+fn sealed(plain: &[Arc<Object>]) -> Snapshot {
+    let mut state = holding(plain);
+    for (old, new) in plain.iter().zip(Sealer::new(Arc::new(RecentBlocks::default())).seal(plain)) {
         assert!(state.replace(old, new));
     }
     state
 }
 
 /// 6,000 pods, a third of them on each of three nodes.
-fn many() -> Snapshot {
+fn many_pods() -> Vec<Arc<Object>> {
     let node = |at: u64| format!("n{}", at % 3);
-    let pods: Vec<_> =
-        (0..6_000).map(|at| pod(&format!("a/{at:05}"), 2 + at, (&node(at), &format!("m{at}")))).collect();
-    holding(&pods)
+    (0..6_000).map(|at| pod(&format!("a/{at:05}"), 2 + at, (&node(at), &format!("m{at}")))).collect()
+}
+
+fn many() -> Snapshot {
+    holding(&many_pods())
 }
 
 #[test]
@@ -85,7 +87,8 @@ fn what_a_selector_finds_is_known_from_a_sample_and_what_an_index_has_from_that(
 
 #[test]
 fn who_reads_what_is_at_rest_inflates_its_block() {
-    let (state, plain) = (sealed(), sealed().plain_bytes(&below(""), None));
+    let state = sealed(&pods());
+    let plain = state.plain_bytes(&below(""), None);
     let whole = state.estimate(&Interest::all(below("")), None, None);
     let Estimate { deflated_bytes, inflated_bytes, .. } = whole;
     assert!(
@@ -95,6 +98,16 @@ fn who_reads_what_is_at_rest_inflates_its_block() {
     let one = state.estimate(&Interest::all(Reach::One(key("a/x"))), None, None);
     assert_eq!((one.objects, one.inflated_bytes), (1, inflated_bytes), "its neighbours with it");
     assert!(one.deflated_bytes < deflated_bytes);
+}
+
+#[test]
+fn what_an_index_finds_lies_in_the_blocks_of_others() {
+    let state = sealed(&many_pods());
+    let whole = state.estimate(&Interest::all(below("")), None, None);
+    let third = state.estimate(&on_node("n1"), None, None);
+    assert_eq!((whole.selected, third.selected, third.objects), (6_000, 2_000, 2_000));
+    assert!(third.deflated_bytes < whole.deflated_bytes / 2, "{third:?} of {whole:?}");
+    assert_eq!(third.inflated_bytes, whole.inflated_bytes, "it is in each of them");
 }
 
 #[test]
@@ -118,7 +131,7 @@ fn what_is_labelled_in_turn_is_found_in_its_part() {
 #[test]
 fn of_what_is_shown_a_part_is_known_from_a_few() {
     let state = many();
-    let made = |object: &forebay_object::Object| object.message_made(1).is_some();
+    let made = |object: &Object| object.message_made(1).is_some();
     let of = |interest: &Interest, count| state.part_of(interest, count, made);
     let all = Interest::all(below(""));
     assert_eq!((of(&all, 6_000), state.part_of(&all, 6_000, |object| !made(object))), (0, 6_000));

@@ -119,8 +119,6 @@ pub(super) struct Took {
     pub bytes: u64,
     pub time: Duration,
     pub cpu: Duration,
-    /// How many there were.
-    pub lists: u32,
 }
 
 impl Took {
@@ -158,7 +156,7 @@ pub(super) async fn listed(
     }
     let (time, count) = (start.elapsed(), lists as u32);
     let cpu: Duration = server.cpu_since(&before)?.iter().sum();
-    Ok(Took { bytes: bytes / lists as u64, time: time / count, cpu: cpu / count, lists: count })
+    Ok(Took { bytes: bytes / lists as u64, time: time / count, cpu: cpu / count })
 }
 
 /// Headers of a LIST in JSON.

@@ -1,154 +1,130 @@
-//! What lists took, beside what was foreseen: by resource, and by how they are answered.
+//! What lists took, beside what was foreseen: of those that are alike.
 //!
-//! In: the CPU time of each piece of a list's answer, as far as it is measured. Out: how many times what was
-//! foreseen such a list takes here. Never: less than a fourth or more than four times of it, whatever was
-//! measured.
+//! In: what a list took that was made for one reader, all of it. Out: what one like it takes here. Never:
+//! less than a fourth or more than four times of the price, whatever was measured; less than the price, where
+//! none like it was measured.
 //!
 //! Prices are of one machine and of objects that are alike. Another machine is slower, and other objects have
 //! more in their metadata: what was foreseen of 20,000 pods of 8 KB by their metadata was two fifths of what
 //! they took.
+//!
+//! Lists are alike that are of one resource, are answered and found in one way, and have prices within four
+//! times of each other. So whatever selectors a client comes with, nothing is learned from them of lists
+//! without, nor from cheap ones that a costly one would be cheap; and of those that are alike each one that
+//! is measured moves the factor towards itself.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use forebay_apimachinery::GroupVersionResource;
-use forebay_pieces::{ListSource, OfList};
-use forebay_reads::{Rendering, SeenObjects};
-use forebay_transport::{BodySource, picos_to_send_byte};
+use forebay_reads::{FoundBy, Rendering, Weight, sent_bytes};
+use forebay_transport::picos_to_send_byte;
 
-use crate::limits::{LEARNED_FACTOR_MAX, LEARNED_MAX, LEARNED_TIME_MIN};
+use super::price;
+use crate::limits::{LEARNED_BYTES_MAX, LEARNED_FACTOR_MAX, LEARNED_MAX};
 
 /// What was learned. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Learned(Arc<Mutex<BTreeMap<ListSubject, f64>>>);
+pub struct Learned(Arc<Mutex<BTreeMap<ListSubject, Factors>>>);
 
 /// What takes alike.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListSubject {
-    pub resource: GroupVersionResource,
-    pub rendering: Rendering,
-    /// Nothing of what it looks at is left out.
-    pub is_whole: bool,
+    resource: GroupVersionResource,
+    rendering: Rendering,
+    found: FoundBy,
+    size: u32,
 }
 
-/// Measures one list: every piece at first, then one in so many. A clone goes on from where this one is.
-#[derive(Clone, Default)]
-pub struct ListMeter {
-    of: Option<(Learned, ListSubject, Duration)>,
-    pieces: u32,
-    measured: u32,
-    cpu: Duration,
-    bytes: usize,
+/// By the index and the sizes of the snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListPrice {
+    /// To find it, to make it and to send it.
+    pub cpu: Duration,
+    /// What is sent of it.
+    pub bytes: usize,
 }
 
-/// What is made of a list, measured.
-#[derive(Clone)]
-pub struct Measured<S> {
-    pub inner: S,
-    pub meter: ListMeter,
+/// What is expected of a list, by its price and by what those like it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListForeseen {
+    pub made: Duration,
+    /// Where it is there already, or is made for another.
+    pub sent: Duration,
+}
+
+/// How many times of what is foreseen lists took.
+#[derive(Clone, Copy, Debug)]
+struct Factors {
+    cpu: f64,
+    bytes: f64,
+}
+
+impl ListPrice {
+    pub fn of(weight: Weight, rendering: Rendering) -> ListPrice {
+        ListPrice { cpu: price::list(weight, rendering).price.cpu, bytes: sent_bytes(weight, rendering) }
+    }
+
+    /// What lists of that price are like it.
+    pub fn subject(
+        self,
+        resource: GroupVersionResource,
+        rendering: Rendering,
+        found: FoundBy,
+    ) -> ListSubject {
+        ListSubject { resource, rendering, found, size: self.cpu.as_micros().max(1).ilog2() / 2 }
+    }
+}
+
+impl ListSubject {
+    /// The same of all sizes.
+    fn of_all_sizes(&self) -> RangeInclusive<ListSubject> {
+        let of = |size| ListSubject { size, ..self.clone() };
+        of(0)..=of(u32::MAX)
+    }
 }
 
 impl Learned {
-    /// What such a list takes here, of which `cpu` is foreseen.
-    pub fn corrected(&self, subject: &ListSubject, cpu: Duration) -> Duration {
-        cpu.mul_f64(self.all().get(subject).copied().unwrap_or(1.0))
+    /// What such a list takes here.
+    pub fn foreseen(&self, subject: &ListSubject, price: ListPrice) -> ListForeseen {
+        let factors = self.factors(subject);
+        let bytes = (price.bytes as f64 * factors.bytes) as usize;
+        let made = price.cpu.mul_f64(factors.cpu);
+        ListForeseen { made, sent: made.min(price::list_that_is_made(bytes, picos_to_send_byte())) }
     }
 
-    /// What such a list takes will be learned from this one.
-    ///
-    /// - `cpu`: what is foreseen, by the same prices as ever.
-    pub fn meter(&self, subject: ListSubject, cpu: Duration) -> ListMeter {
-        ListMeter { of: Some((self.clone(), subject, cpu)), ..ListMeter::default() }
-    }
-
-    /// The first is taken for what all are; each that follows moves it by a fourth of the way.
-    fn note(&self, subject: &ListSubject, factor: f64) {
-        let factor = factor.clamp(1.0 / LEARNED_FACTOR_MAX, LEARNED_FACTOR_MAX);
+    /// A list took so much, and had so many bytes. The first of its like is taken for what all are; each that
+    /// follows moves that by a fourth of the way.
+    pub fn note(&self, subject: &ListSubject, price: ListPrice, took: Duration, bytes: usize) {
+        let within = |factor: f64, most: f64| factor.clamp(1.0 / most, most);
+        let cpu = took.as_secs_f64() / price.cpu.as_secs_f64().max(1e-6);
+        let bytes = bytes as f64 / price.bytes.max(1) as f64;
+        let new = Factors { cpu: within(cpu, LEARNED_FACTOR_MAX), bytes: within(bytes, LEARNED_BYTES_MAX) };
         let mut all = self.all();
         if let Some(known) = all.get_mut(subject) {
-            *known += (factor - *known) / 4.0;
+            known.cpu += (new.cpu - known.cpu) / 4.0;
+            known.bytes += (new.bytes - known.bytes) / 4.0;
         } else if all.len() < LEARNED_MAX {
-            all.insert(subject.clone(), factor);
+            all.insert(subject.clone(), new);
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<ListSubject, f64>> {
+    /// Where none like it was measured, those of the nearest size say whether it takes more than its price.
+    fn factors(&self, subject: &ListSubject) -> Factors {
+        let all = self.all();
+        if let Some(known) = all.get(subject) {
+            return *known;
+        }
+        let nearest = all.range(subject.of_all_sizes()).min_by_key(|(of, _)| of.size.abs_diff(subject.size));
+        let none = Factors { cpu: 1.0, bytes: 1.0 };
+        nearest.map_or(none, |(_, near)| Factors { cpu: near.cpu.max(1.0), ..*near })
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<ListSubject, Factors>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl ListMeter {
-    /// What makes a piece of so many bytes.
-    pub fn piece<T>(&mut self, make: impl FnOnce() -> (T, usize)) -> T {
-        const ALL: u32 = 4;
-        const ONE_IN: u32 = 8;
-        let is_measured = self.of.is_some() && (self.pieces < ALL || self.pieces.is_multiple_of(ONE_IN));
-        let began = if is_measured { forebay_rt::used_cpu() } else { None };
-        let (made, bytes) = make();
-        if let Some(took) = began.and_then(|began| Some(forebay_rt::used_cpu()?.saturating_sub(began))) {
-            self.measured += 1;
-            self.cpu += took;
-        }
-        self.pieces += 1;
-        self.bytes += bytes;
-        made
-    }
-
-    /// It was the last one.
-    pub fn finish(&self) {
-        let Some((learned, subject, foreseen)) = self.of.as_ref().filter(|_| self.measured > 0) else {
-            return;
-        };
-        let sending = Duration::from_nanos((self.bytes as u64).saturating_mul(picos_to_send_byte()) / 1_000);
-        let took = self.cpu.mul_f64(f64::from(self.pieces) / f64::from(self.measured)) + sending;
-        if *foreseen >= LEARNED_TIME_MIN {
-            learned.note(subject, took.as_secs_f64() / foreseen.as_secs_f64());
-        }
-    }
-}
-
-impl<S: BodySource> BodySource for Measured<S> {
-    fn fill(&mut self, out: &mut Vec<u8>) -> bool {
-        let (inner, before) = (&mut self.inner, out.len());
-        let more = self.meter.piece(|| {
-            let more = inner.fill(out);
-            (more, out.len() - before)
-        });
-        if !more {
-            self.meter.finish();
-        }
-        more
-    }
-
-    fn piece(&mut self) -> Option<Bytes> {
-        let inner = &mut self.inner;
-        let piece = self.meter.piece(|| {
-            let piece = inner.piece();
-            let bytes = piece.as_ref().map_or(0, Bytes::len);
-            (piece, bytes)
-        });
-        if piece.is_none() {
-            self.meter.finish();
-        }
-        piece
-    }
-}
-
-impl<S: OfList> OfList for Measured<S> {
-    fn seen(&self) -> SeenObjects {
-        self.inner.seen()
-    }
-
-    fn held_bytes(&self) -> usize {
-        self.inner.held_bytes()
-    }
-}
-
-/// `source`, measured by `meter`.
-pub fn measured(source: impl ListSource + Clone + 'static, meter: ListMeter) -> Box<dyn ListSource> {
-    Box::new(Measured { inner: source, meter })
 }
 
 #[cfg(test)]
@@ -157,25 +133,97 @@ mod tests {
 
     use super::*;
 
-    fn subject(making: Making) -> ListSubject {
-        let resource = GroupVersionResource::new("", "v1", "pods");
-        ListSubject { resource, rendering: Rendering { making, gzip_bytes_min: None }, is_whole: true }
+    const FOUND: [FoundBy; 4] = [FoundBy::Whole, FoundBy::Page, FoundBy::ByIndex, FoundBy::ByLooking];
+
+    fn pods() -> GroupVersionResource {
+        GroupVersionResource::new("", "v1", "pods")
+    }
+
+    fn rendering(making: Making) -> Rendering {
+        Rendering { making, gzip_bytes_min: None }
+    }
+
+    /// A list of so many milliseconds, and as many times 10 kB.
+    fn of(millis: u64) -> ListPrice {
+        ListPrice { cpu: Duration::from_millis(millis), bytes: millis as usize * 10_000 }
+    }
+
+    fn subject(making: Making, found: FoundBy, price: ListPrice) -> ListSubject {
+        price.subject(pods(), rendering(making), found)
+    }
+
+    /// What is foreseen of a list of pods as they are stored, of its price.
+    fn factor(learned: &Learned, found: FoundBy, price: ListPrice) -> f64 {
+        let made = learned.foreseen(&subject(Making::Stored, found, price), price).made;
+        made.as_nanos() as f64 / price.cpu.as_nanos() as f64
     }
 
     #[test]
     fn what_such_lists_took_is_foreseen_of_the_next_one_and_of_no_other() {
-        let (learned, ms) = (Learned::default(), Duration::from_millis);
-        let (rows, stored) = (subject(Making::Row), subject(Making::Stored));
-        assert_eq!(learned.corrected(&rows, ms(10)), ms(10));
-        learned.note(&rows, 2.0);
-        assert_eq!((learned.corrected(&rows, ms(10)), learned.corrected(&stored, ms(10))), (ms(20), ms(10)));
+        let (learned, ten) = (Learned::default(), of(10));
+        let [rows, stored] = [Making::Row, Making::Stored].map(|it| subject(it, FoundBy::Whole, ten));
+        let made = |subject: &ListSubject| learned.foreseen(subject, ten).made.as_micros();
+        assert_eq!((made(&rows), made(&stored)), (10_000, 10_000));
+        learned.note(&rows, ten, 2 * ten.cpu, ten.bytes);
+        assert_eq!((made(&rows), made(&stored)), (20_000, 10_000));
         for _ in 0..20 {
-            learned.note(&rows, 3.0);
+            learned.note(&rows, ten, 3 * ten.cpu, ten.bytes);
         }
-        let now = learned.corrected(&rows, ms(10)).as_secs_f64();
-        assert!((0.0299..0.0301).contains(&now), "{now}");
-        learned.note(&stored, 1e6);
-        assert_eq!(learned.corrected(&stored, ms(1)), ms(1).mul_f64(LEARNED_FACTOR_MAX));
+        assert!((29_900..30_100).contains(&made(&rows)), "{}", made(&rows));
+        learned.note(&stored, ten, 1_000 * ten.cpu, ten.bytes);
+        assert_eq!(factor(&learned, FoundBy::Whole, ten), LEARNED_FACTOR_MAX);
+    }
+
+    #[test]
+    fn no_selectors_make_what_is_costly_cheap() {
+        let learned = Learned::default();
+        // Each takes next to nothing of what was foreseen of it, whatever that was, and however it was found.
+        for found in [FoundBy::Page, FoundBy::ByIndex, FoundBy::ByLooking] {
+            for millis in [1, 2, 5, 20, 100] {
+                let cheap = subject(Making::Stored, found, of(millis));
+                (0..1_000).for_each(|_| learned.note(&cheap, of(millis), Duration::ZERO, 0));
+            }
+        }
+        // A list of everything is foreseen by its price, and a costly one of those by theirs.
+        assert!([1, 100, 1_000].iter().all(|millis| factor(&learned, FoundBy::Whole, of(*millis)) >= 1.0));
+        for found in FOUND {
+            assert!(factor(&learned, found, of(1_000)) >= 1.0, "{found:?}");
+            // Those that are alike are still a fourth of what they cost,
+            assert!(factor(&learned, found, of(100)) >= 1.0 / LEARNED_FACTOR_MAX);
+        }
+        // and soon all of it, by whoever sends them.
+        let costly = subject(Making::Stored, FoundBy::ByLooking, of(100));
+        (0..8).for_each(|_| learned.note(&costly, of(100), of(100).cpu, of(100).bytes));
+        assert!(factor(&learned, FoundBy::ByLooking, of(100)) > 0.9);
+    }
+
+    #[test]
+    fn of_a_size_that_none_had_it_is_foreseen_what_the_nearest_took_if_that_is_more() {
+        let learned = Learned::default();
+        for (millis, times) in [(2, 3), (200, 2)] {
+            let known = subject(Making::Stored, FoundBy::Whole, of(millis));
+            learned.note(&known, of(millis), times * of(millis).cpu, of(millis).bytes);
+        }
+        assert_eq!([1, 3, 1_000].map(|millis| factor(&learned, FoundBy::Whole, of(millis))), [3.0, 3.0, 2.0]);
+        assert_eq!(factor(&learned, FoundBy::Page, of(2)), 1.0, "found in another way");
+    }
+
+    #[test]
+    fn what_is_there_takes_what_it_takes_to_send_as_much_as_such_lists_had() {
+        let (learned, many) = (Learned::default(), of(1_000));
+        let rows = subject(Making::Row, FoundBy::Whole, many);
+        let before = learned.foreseen(&rows, many);
+        assert!(before.sent < before.made / 10 && before.sent > price::REQUEST, "{before:?}");
+        learned.note(&rows, many, many.cpu, 8 * many.bytes);
+        let after = learned.foreseen(&rows, many);
+        assert_eq!(after.made, before.made);
+        // Other tests send meanwhile, which takes a byte longer here.
+        let each = |bytes: usize| price::list_that_is_made(bytes, 1_000);
+        assert!(after.sent > 2 * before.sent.min(each(many.bytes)), "{after:?} after {before:?}");
+        // Nobody takes longer for what is there than for making it.
+        learned.note(&rows, many, Duration::ZERO, usize::MAX);
+        let foreseen = learned.foreseen(&rows, many);
+        assert!(foreseen.sent <= foreseen.made);
     }
 
     #[test]
@@ -183,26 +231,9 @@ mod tests {
         let learned = Learned::default();
         for number in 0..LEARNED_MAX + 10 {
             let resource = GroupVersionResource::new("", "v1", &format!("r{number}"));
-            learned.note(&ListSubject { resource, ..subject(Making::Row) }, 2.0);
+            let one = of(1).subject(resource, rendering(Making::Row), FoundBy::Whole);
+            learned.note(&one, of(1), of(2).cpu, 1);
         }
         assert_eq!(learned.all().len(), LEARNED_MAX);
-    }
-
-    #[test]
-    fn a_list_is_measured_by_some_of_its_pieces_whoever_goes_on_with_it() {
-        let learned = Learned::default();
-        let work = || {
-            let began = forebay_rt::used_cpu().expect("no simulation");
-            while forebay_rt::used_cpu().expect("no simulation") - began < Duration::from_micros(200) {}
-            ((), 0)
-        };
-        let mut meter = learned.meter(subject(Making::Row), Duration::from_millis(2));
-        (0..10).for_each(|_| meter.piece(work));
-        let mut other = meter.clone();
-        (0..10).for_each(|_| other.piece(work));
-        other.finish();
-        // 20 pieces of 200 us each, or a little more, where 2 ms were foreseen.
-        let factor = learned.all()[&subject(Making::Row)];
-        assert!((2.0..LEARNED_FACTOR_MAX).contains(&factor), "{factor}");
     }
 }

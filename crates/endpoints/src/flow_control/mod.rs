@@ -6,6 +6,7 @@ mod control;
 mod debug;
 mod explain;
 mod learned;
+mod list_meter;
 mod of_request;
 mod price;
 #[cfg(test)]
@@ -18,10 +19,11 @@ mod ticket;
 
 pub use control::FlowControl;
 pub use debug::{DUMPS, dump};
-pub use learned::{Learned, ListMeter, ListSubject, measured};
+pub use learned::{Learned, ListForeseen, ListPrice};
+pub use list_meter::{ListMeter, ListPieces, MeteredPieces};
 pub use of_request::OfRequest;
 pub use price::{
-    Cost, delete_collection, deleted, document, list, list_that_is_made, object, proxied, rendering,
-    rendering_of_events, watch, write,
+    Cost, delete_collection, deleted, document, list, object, proxied, rendering, rendering_of_events, watch,
+    write,
 };
 pub use ticket::{Starting, Ticket};

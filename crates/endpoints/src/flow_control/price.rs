@@ -125,10 +125,11 @@ pub fn list(weight: Weight, rendering: Rendering) -> Cost {
     Cost { comeback, ..Cost::of(held(work), REQUEST + forebay_reads::cpu(weight, rendering)) }
 }
 
-/// The CPU time of one that another has made: its reader is sent what is there.
-pub fn list_that_is_made(weight: Weight, rendering: Rendering) -> Duration {
-    let all = REQUEST + forebay_reads::cpu(weight, rendering);
-    all.min(REQUEST + forebay_reads::sent(weight, rendering))
+/// The CPU time of a list of so many bytes that are there: its reader is sent them.
+///
+/// - `picos`: that it takes to send a byte.
+pub(super) fn list_that_is_made(bytes: usize, picos: u64) -> Duration {
+    REQUEST + nanos(bytes, picos)
 }
 
 /// A watch, by its initial state. `is_connection`: it has one of its own.

@@ -6,7 +6,7 @@
 //! measures them again.
 
 use forebay_reads::Making::{self, Indented, Metadata, Protobuf, Row, Stored, Yaml};
-use forebay_reads::{Estimate, Rendering, Weight};
+use forebay_reads::{Estimate, FoundBy, Rendering, Weight};
 
 use super::price::list;
 use crate::limits::GZIP_BYTES_MIN;
@@ -140,7 +140,8 @@ fn of_twenty_lists_nineteen_take_what_was_foreseen_or_a_fifth_more_or_less() {
     let off = CASES.iter().filter_map(|(name, making, is_compressed, of, took)| {
         let [objects, bytes, selected, selected_bytes, deflated_bytes, inflated_bytes] = *of;
         let of = Estimate { objects, bytes, selected, selected_bytes, deflated_bytes, inflated_bytes };
-        let weight = Weight { of, is_whole: objects == selected && !name.contains("page"), unmade: 0 };
+        let is_whole = objects == selected && !name.contains("page");
+        let weight = Weight { of, found: if is_whole { FoundBy::Whole } else { FoundBy::Page }, unmade: 0 };
         let gzip_bytes_min = is_compressed.then_some(GZIP_BYTES_MIN);
         let rendering = Rendering { making: *making, gzip_bytes_min };
         let foreseen = list(weight, rendering).price.cpu.as_micros() as f64;

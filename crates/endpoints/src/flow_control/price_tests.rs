@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use forebay_flow::Comeback;
-use forebay_reads::{Estimate, Making, Rendering, Weight};
+use forebay_reads::{Estimate, FoundBy, Making, Rendering, Weight};
 
+use super::learned::ListPrice;
 use super::price::{delete_collection, deleted, document, list, list_that_is_made, object, watch, write};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN};
 
@@ -19,7 +20,8 @@ fn pods(objects: usize, selected: usize) -> Weight {
         deflated_bytes: bytes(selected) / 6,
         inflated_bytes: bytes((8 * selected).min(objects)) / 6,
     };
-    Weight { of, is_whole: objects == selected, unmade: 0 }
+    let found = if objects == selected { FoundBy::Whole } else { FoundBy::ByLooking };
+    Weight { of, found, unmade: 0 }
 }
 
 fn gzip() -> Rendering {
@@ -49,8 +51,8 @@ fn messages_that_are_not_there_yet_cost_more_than_all_else() {
     assert!(first > 4 * there, "{first:?} and {there:?}");
     assert!((first + there).abs_diff(2 * half) < Duration::from_micros(100), "{half:?}");
     // Who is sent what another made pays for no message.
-    let sent = |unmade| list_that_is_made(Weight { unmade, ..pods(20_000, 20_000) }, rendering);
-    assert_eq!(sent(0), sent(20_000));
+    let bytes = |unmade| ListPrice::of(Weight { unmade, ..pods(20_000, 20_000) }, rendering).bytes;
+    assert_eq!(bytes(0), bytes(20_000));
 }
 
 #[test]
@@ -97,7 +99,8 @@ fn a_list_that_is_made_costs_what_it_takes_to_send_it() {
     let weight = pods(20_000, 2_000);
     for making in [Making::Stored, Making::Row, Making::Metadata, Making::Protobuf, Making::Yaml] {
         for rendering in [Rendering { making, ..Rendering::STORED }, Rendering { making, ..gzip() }] {
-            let (all, sent) = (list(weight, rendering).price.cpu, list_that_is_made(weight, rendering));
+            let price = ListPrice::of(weight, rendering);
+            let (all, sent) = (price.cpu, list_that_is_made(price.bytes, 250));
             // Messages are there, as a rule.
             let part = if making == Making::Protobuf { 2 } else { 4 };
             assert!(part * sent < all && sent >= document().price.cpu, "{rendering:?}: {sent:?} of {all:?}");

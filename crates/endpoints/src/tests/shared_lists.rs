@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use forebay_api::Body as Incoming;
+use forebay_api::{Api, Body as Incoming};
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::options::{CreateOptions, ListOptions, Query};
 use forebay_catalog::Target;
 use forebay_catalog::counts::ListCount;
 use forebay_embedded::{Engine, Options};
 use forebay_pieces::limits::{LONE_BYTES_MAX, SHARED_ANSWER_WAIT, SHARED_LISTS_SHARE};
-use forebay_pieces::{ListAnswer, ListContent, ListReader, SharedLists, Totals};
-use forebay_reads::{As, Encoding, Estimate, IncludeObject, ListBody, Shown, Weight};
+use forebay_pieces::{ListAnswer, ListContent, ListReader, MadeFor, SharedLists, Totals};
+use forebay_reads::{As, Encoding, Estimate, IncludeObject, ListBody, ListPlan, Planned, Shown, Weight};
 use forebay_registry::Registry;
 use forebay_rt::{Clock, Random, Tasks};
 use forebay_transport::BodySource as _;
@@ -102,7 +102,8 @@ fn forms() -> Vec<Asked> {
 }
 
 impl Asked {
-    async fn list(self, registry: &Registry) -> ListBody {
+    /// What its options and its form ask for.
+    fn options(self) -> (ListOptions, Shown) {
         let what = match self.form.as_kind {
             AsKind::Object => As::Object,
             AsKind::Table => As::Table(IncludeObject::Object),
@@ -110,8 +111,17 @@ impl Asked {
         };
         let encoding = if self.form.media == Media::Protobuf { Encoding::Protobuf } else { Encoding::Json };
         let shown = Shown { what, meta: self.form.meta, drops: self.form.drops, encoding };
-        let options = ListOptions::from_query(&Query::parse(self.query)).expect("options");
+        (ListOptions::from_query(&Query::parse(self.query)).expect("options"), shown)
+    }
+
+    async fn list(self, registry: &Registry) -> ListBody {
+        let (options, shown) = self.options();
         registry.list(&target(registry), &options, shown).await.expect("lists")
+    }
+
+    fn planned(self, registry: &Registry) -> Planned<ListPlan, Shown> {
+        let (options, shown) = self.options();
+        Api::list(registry, &target(registry), &options, shown).expect("in order")
     }
 
     /// The answer, as it is shared with those who asked before.
@@ -123,9 +133,10 @@ impl Asked {
             of: Estimate { objects: OBJECTS, bytes: 1 << 20, ..Estimate::default() },
             ..Weight::default()
         };
-        let begin = async |list| begin(list, (form, takes_gzip), weight, ListMeter::default()).await;
+        let begin = async |list| begin(list, (form, takes_gzip), weight, &ListMeter::default()).await;
         let answer = lists.open(list, (form, takes_gzip), begin).await;
-        Reading::of(answer.expect("begins").0)
+        let (answer, made_for) = answer.expect("begins");
+        Reading::of(answer, made_for)
     }
 
     /// What one reads who is alone, and how many pieces are made for that.
@@ -156,14 +167,16 @@ fn read(member: &[u8]) -> Vec<u8> {
 struct Reading {
     text: Vec<u8>,
     rest: Option<ListReader>,
+    made_for: MadeFor,
 }
 
 impl Reading {
-    fn of(answer: ListAnswer<ListReader>) -> Reading {
-        match answer.content {
-            ListContent::Whole(bytes, _) => Reading { text: bytes.to_vec(), rest: None },
-            ListContent::Pieces { source, .. } => Reading { text: Vec::new(), rest: Some(source) },
-        }
+    fn of(answer: ListAnswer<ListReader>, made_for: MadeFor) -> Reading {
+        let (text, rest) = match answer.content {
+            ListContent::Whole(bytes, _) => (bytes.to_vec(), None),
+            ListContent::Pieces { source, .. } => (Vec::new(), Some(source)),
+        };
+        Reading { text, rest, made_for }
     }
 
     /// Takes a piece; false when there is none left.
@@ -321,6 +334,8 @@ async fn who_comes_when_a_lone_reader_was_far_begins_what_all_others_read() {
         while last.go_on() {}
         assert_eq!(lists.totals().made, 2 * pieces, "{asked:?}");
         assert_eq!(lists.totals().shared, 20 * pieces, "{asked:?}");
+        let made_for = [&first, &others[0], &others[1], &last].map(|reading| reading.made_for);
+        assert_eq!(made_for, [MadeFor::This, MadeFor::Several, MadeFor::Another, MadeFor::Another]);
         others.extend([first, last]);
         assert!(others.iter().all(|other| asked.plain(&other.text) == want), "{asked:?}");
     }
@@ -395,6 +410,34 @@ async fn lists_that_differ_share_nothing() {
 }
 
 #[tokio::test]
+async fn it_is_known_before_a_list_is_begun_whether_its_answer_is_there() {
+    let (clock, hand) = Clock::manual(NOW);
+    let registry = registry(&clock).await;
+    let lists = SharedLists::new(clock.clone(), None);
+    let has = |asked: Asked| {
+        let planned = asked.planned(&registry).sought().expect("long enough");
+        lists.has(&planned, (asked.form, asked.takes_gzip))
+    };
+    let forms = forms();
+    for (number, asked, other) in [(OBJECTS, forms[0], forms[1]), (OBJECTS + 1, forms[24], forms[26])] {
+        // Then the cache has what was written.
+        drop(asked.list(&registry).await);
+        assert!(!has(asked));
+        let mut reading = asked.open(&registry, &lists).await;
+        assert!(has(asked) && !has(other), "{asked:?}: it is being made");
+        while reading.go_on() {}
+        assert!(has(asked));
+        put(&registry, number).await;
+        drop(asked.list(&registry).await);
+        assert!(!has(asked), "{asked:?}: of another state");
+        drop(asked.open(&registry, &lists).await);
+        assert!(has(asked));
+        hand.advance_ms(SHARED_ANSWER_WAIT.as_millis() as u64);
+        assert!(!has(asked), "{asked:?}: it was long ago");
+    }
+}
+
+#[tokio::test]
 async fn a_reader_that_stands_still_costs_its_place_and_no_more() {
     let (clock, hand) = Clock::manual(NOW);
     let registry = registry(&clock).await;
@@ -458,6 +501,9 @@ async fn who_is_sent_what_another_has_made_is_put_down_with_what_that_takes() {
         ask(&edge, &tasks, user, &format!("{configmaps}?includeObject=Object"), headers).await;
         total(user).await - before
     };
+    // What such lists take here is known from the first, in a build that takes its time.
+    put_down("somebody").await;
+    put(&registry, OBJECTS).await;
     let (makes, follows) = (put_down("somebody").await, put_down("master").await);
     assert!(follows > 0 && follows < makes, "{follows} of {makes}");
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_api::Eventual;
 use forebay_apimachinery::{Key, Reason, Revision, Status, Verb};
-use forebay_catalog::Store;
 use forebay_catalog::store::{Decision, Done, Mode};
+use forebay_catalog::{RequestContext, Store};
 use forebay_strategy as strategy;
 
 use super::convert;
@@ -70,12 +70,15 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
     let ttl = context.ttl(served);
     let written = served.encode_new(proposed, write.fields.as_deref())?;
     let value = convert::stored(write, written.clone()).await?;
-    let mut created = target.context.at_store(store.create(key.clone(), value, ttl, write.mode)).await;
+    let mode = write.mode;
+    let create = store.create(key.clone(), value, ttl, mode);
+    let mut created = asked(&target.context, mode == Mode::Commit, create).await;
     if let Err(Some(status)) = &created
         && let Some(smaller) = smaller(write, store, &key, &written, status)?
     {
         let smaller = convert::stored(write, smaller).await?;
-        created = target.context.at_store(store.create(key, smaller, ttl, write.mode)).await;
+        let create = store.create(key, smaller, ttl, mode);
+        created = asked(&target.context, mode == Mode::Commit, create).await;
     }
     match created {
         Ok(object) => {
@@ -111,20 +114,28 @@ async fn commit_change(write: &mut Write<'_>, context: &Context) -> Result<Flow,
         }
         (decision, _) => decision,
     };
-    let mut done = write.target.context.at_store(attempts.carry_out(&store, decision)).await;
+    let (context, mode) = (&write.target.context, write.mode);
+    let is_written = mode == Mode::Commit && !matches!(decision, Decision::Keep);
+    let mut done = asked(context, is_written, attempts.carry_out(&store, decision)).await;
     if let (Err(status), Some((written, ttl))) = (&done, written) {
         let key = store.key(write.target.namespace(), write.target.name());
         if let Some(smaller) = smaller(write, &store, &key, &written, status)? {
             let value = convert::stored(write, smaller).await?;
             if let Some(attempts) = &mut write.attempts {
                 let put = attempts.carry_out(&store, Decision::Put { value, ttl });
-                done = write.target.context.at_store(put).await;
+                done = asked(context, mode == Mode::Commit, put).await;
             }
         }
     }
     write.done = done?;
     convert::answered(write).await?;
     Ok(if write.done.is_some() { Flow::Next } else { Flow::Again })
+}
+
+/// What the store says. While it writes, the turn is somebody else's; what is only looked up there is soon
+/// said, so that two steps of the machine would be the most of it.
+async fn asked<T>(context: &RequestContext, is_written: bool, store: impl Future<Output = T>) -> T {
+    if is_written { context.at_store(store).await } else { store.await }
 }
 
 /// Whether what is decided is done in any case.
