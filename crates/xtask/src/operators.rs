@@ -22,7 +22,8 @@ struct Operator {
     version: &'static str,
     /// As Go sums it up.
     sum: &'static str,
-    /// Modules of the same repository, at the same version, which its own `go.mod` has from beside it.
+    /// Modules of the same repository, which its own `go.mod` has from beside it: at the same version, or at
+    /// the one behind an `@`.
     beside: &'static [&'static str],
     program: Main,
 }
@@ -35,7 +36,7 @@ enum Main {
     Ours(&'static str),
 }
 
-const OPERATORS: [Operator; 5] = [
+const OPERATORS: [Operator; 6] = [
     Operator {
         name: "cert-manager",
         module: "github.com/cert-manager/cert-manager",
@@ -75,6 +76,15 @@ const OPERATORS: [Operator; 5] = [
         sum: "h1:njHTm0SJ6ZEhhEgmQTpJKTGQbc99fSs4hGiEp1OIKck=",
         beside: &[],
         program: Main::Package(""),
+    },
+    // Nobody's operator: it says who people are.
+    Operator {
+        name: "dex",
+        module: "github.com/dexidp/dex",
+        version: "v0.0.0-20260806151424-ab64ed778070",
+        sum: "h1:Zhb4XyHQ8935RToX2ZgxyfQcg8EE9gSnbk2Zi5PYf4E=",
+        beside: &["api/v2@v2.4.1-0.20260806151424-ab64ed778070"],
+        program: Main::Package("cmd/dex"),
     },
 ];
 
@@ -173,7 +183,7 @@ impl Operator {
         for line in own.lines() {
             let text = line.trim();
             let is_ours =
-                text.starts_with("module ") || self.beside.iter().any(|of| self.is_beside(text, of));
+                text.starts_with("module ") || self.beside().any(|(of, _)| self.is_beside(text, of));
             // What stands beside the module is not part of what is published.
             let is_local = text.contains("=> ./") || text.contains("=> ../");
             if !is_ours && !is_local {
@@ -181,10 +191,15 @@ impl Operator {
             }
         }
         lines.push(format!("require {} {}", self.module, self.version));
-        for of in self.beside {
-            lines.push(format!("require {}/{of} {}", self.module, self.version));
+        for (of, version) in self.beside() {
+            lines.push(format!("require {}/{of} {version}", self.module));
         }
         lines.join("\n") + "\n"
+    }
+
+    /// The paths of the modules beside it, and their versions.
+    fn beside(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.beside.iter().map(|of| of.split_once('@').unwrap_or((of, self.version)))
     }
 
     /// Whether a line requires a module of the same repository.
@@ -216,7 +231,7 @@ mod tests {
             module: "a.io/op",
             version: "v0.2.0",
             sum: "",
-            beside: &["pkg/client"],
+            beside: &["pkg/client", "api/v2@v2.0.1"],
             program: Main::Package("cmd"),
         };
         let made = operator.go_mod(own);
@@ -225,6 +240,8 @@ mod tests {
             made.contains("b.io/c v1.0.0") && !made.contains("v0.1.0") && !made.contains("replace"),
             "{made}"
         );
-        assert!(made.ends_with("require a.io/op v0.2.0\nrequire a.io/op/pkg/client v0.2.0\n"), "{made}");
+        let required =
+            "require a.io/op v0.2.0\nrequire a.io/op/pkg/client v0.2.0\nrequire a.io/op/api/v2 v2.0.1\n";
+        assert!(made.ends_with(required), "{made}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod cert_manager;
 mod cluster_api;
+mod dex;
 mod gatekeeper;
 mod kueue;
 mod prometheus_operator;
