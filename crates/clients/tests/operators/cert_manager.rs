@@ -27,7 +27,8 @@ fn cert_manager_issues_a_certificate_and_its_webhook_refuses_a_bad_one() {
     }
     operator.saw("it has told its webhooks' configurations who signs for them");
     kubectl.file("issued.yaml", ISSUED);
-    kubectl.run("kubectl create -f issued.yaml");
+    // Its webhook is asked about these, and answers once it has a certificate.
+    kubectl.run("until kubectl apply -f issued.yaml; do sleep 1; done");
     kubectl.run("kubectl wait --for=condition=Ready --timeout=120s issuer/own");
     kubectl.run("kubectl wait --for=condition=Ready --timeout=120s certificate/web");
     let secret = kubectl.run("kubectl get secret web-tls -o 'jsonpath={.data.tls\\.crt}'");

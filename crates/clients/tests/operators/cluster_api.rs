@@ -1,5 +1,5 @@
-//! cluster-api's core: its definitions are converted by its webhook, stored objects move to the newer version,
-//! and a MachineDeployment becomes machines of an infrastructure that is only definitions here.
+//! cluster-api's core: its definitions are converted by its webhook, stored objects move to the newer
+//! version, and a MachineDeployment becomes machines of an infrastructure that is only definitions here.
 
 use forebay_clients::{Session, ports};
 
