@@ -79,12 +79,9 @@ impl Planned<ListPlan, Shown> {
         let store = of.store();
         let reached = of.guard(Reached::by(store, &plan, &interest, &clock)).await??;
         let after = plan.after(&interest);
-        // What was foreseen will do, unless the cache had nothing then: with a selector it is a sample.
-        let looked_at = match weight.of.bytes {
-            0 => reached.snapshot.estimate(&interest, after.as_ref(), plan.limit).bytes,
-            bytes => bytes,
-        };
-        let is_shared = looked_at >= SHARED_LIST_BYTES_MIN;
+        // It was foreseen, or there is more by now than the cache had then. With a selector it is a sample.
+        let looked_at = || reached.snapshot.estimate(&interest, after.as_ref(), plan.limit).bytes;
+        let is_shared = weight.of.bytes >= SHARED_LIST_BYTES_MIN || looked_at() >= SHARED_LIST_BYTES_MIN;
         let page = (reached, interest, after, plan.limit);
         let list = Listed::new(page, (served, shown), store.lists.clone(), timestamp(&clock), is_shared);
         let list = if is_shared {
