@@ -1,7 +1,8 @@
 //! `cargo xtask ci`: every check, in the order in which they are cheap.
 //!
-//! In: the checkout. Out: each step with its duration, the lines of `cargo test`, and last
-//! `N passed, N failed`. Never: a test left out in a CI run; what needs the Go peers gets them built first.
+//! In: the checkout. Out: each step with its duration, the lines of `cargo test`, and last what failed, once
+//! more, and `N passed, N failed`. Never: a test left out in a CI run; what needs the Go peers gets them built
+//! first.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
@@ -57,6 +58,8 @@ pub fn ci(fast: bool) -> Done {
             done.show(&mut tally)
         });
     }
+    // Thousands of lines stand between where it was said and here, and often only the last ones are kept.
+    tally.failures.iter().for_each(|line| println!("{line}"));
     if !failed.is_empty() {
         println!("failed: {}", failed.join(", "));
     }
@@ -129,16 +132,32 @@ impl Said {
     }
 }
 
+/// How many lines of failures are said once more; what failed first is the likeliest to explain the rest.
+const FAILURE_LINES: usize = 150;
+/// A line of a failure may be a whole object; this much of it, in characters, is said once more.
+const FAILURE_LINE: usize = 600;
+
+/// What the lines of `cargo test` come to.
 #[derive(Default, Debug, PartialEq)]
 struct Tally {
     passed: u64,
     failed: u64,
+    /// What tests that failed have said, and their names.
+    failures: Vec<String>,
+    /// Whether such lines are being read: from the first `failures:` of a test binary to its result.
+    failing: bool,
 }
 
 impl Tally {
-    /// Adds a `test result: ok. 3 passed; 1 failed; …` line; other lines count nothing.
+    /// Adds a `test result: ok. 3 passed; 1 failed; …` line, and keeps what is said of failures before it; other
+    /// lines count nothing.
     fn add(&mut self, line: &str) {
+        self.failing |= line == "failures:";
+        if self.failing && self.failures.len() < FAILURE_LINES {
+            self.failures.push(line.chars().take(FAILURE_LINE).collect());
+        }
         let Some(result) = line.strip_prefix("test result: ") else { return };
+        self.failing = false;
         let words: Vec<&str> = result.split_whitespace().collect();
         let before = |label: &str| {
             let at = words.iter().position(|word| word.trim_end_matches(';') == label)?;
@@ -169,6 +188,24 @@ mod tests {
         ] {
             tally.add(line);
         }
-        assert_eq!(tally, Tally { passed: 15, failed: 1 });
+        assert_eq!(tally, Tally { passed: 15, failed: 1, ..Tally::default() });
+    }
+
+    #[test]
+    fn what_a_failed_test_said_is_kept_and_what_others_say_is_not() {
+        let mut tally = Tally::default();
+        let said =
+            ["failures:", "", "---- a::b stdout ----", "it is 2, not 1", "", "failures:", "    a::b", ""];
+        let result = "test result: FAILED. 3 passed; 1 failed; 0 ignored";
+        let after = ["running 1 test", "test c ... ok", "test result: ok. 1 passed; 0 failed; 0 ignored"];
+        for line in std::iter::once(&"test a::b ... FAILED").chain(&said).chain([&result]).chain(&after) {
+            tally.add(line);
+        }
+        assert_eq!(tally.failures[..said.len()], said);
+        assert_eq!(tally.failures[said.len()..], [result]);
+        tally.add("failures:");
+        (0..2 * FAILURE_LINES).for_each(|_| tally.add(&"x".repeat(2 * FAILURE_LINE)));
+        assert_eq!(tally.failures.len(), FAILURE_LINES);
+        assert_eq!(tally.failures.last().map(String::len), Some(FAILURE_LINE));
     }
 }
