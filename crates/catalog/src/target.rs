@@ -41,6 +41,11 @@ impl Target {
         }
     }
 
+    /// What is charged for it, and what goes on beside it: what whoever waits in its name needs.
+    pub fn in_its_name(&self) -> (&Lease, &RequestContext) {
+        (&self.lease, &self.context)
+    }
+
     /// The namespace of the path; empty at cluster scope.
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or("")

@@ -23,7 +23,7 @@ pub(crate) async fn get(
 ) -> Result<Arc<Object>, Status> {
     let object = stored(context, target, freshness).await?;
     match &target.served.converted {
-        Some(converted) => target.context.away(converted.shown(&object, &target.lease)).await,
+        Some(converted) => converted.shown(&object, target.in_its_name()).await,
         None => Ok(object),
     }
 }

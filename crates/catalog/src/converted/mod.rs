@@ -31,6 +31,7 @@ use serde_json::Value;
 
 use crate::limits::{VIEW_IDLE, VIEW_IDLE_WHEN_SHORT};
 use crate::opener::Opener;
+use crate::request_context::RequestContext;
 use crate::store::Store;
 use converter::Converter;
 pub use converts::{Converting, Converts};
@@ -86,11 +87,15 @@ impl Converted {
         self.is_mixed || !self.converter.is_stored()
     }
 
-    /// The object in this version.
+    /// The object in this version. While the webhook is asked, the request has no turn.
     ///
     /// # Errors
     /// What the webhook says, or what is wrong with what it says; no room.
-    pub async fn shown(&self, object: &Arc<Object>, lease: &Lease) -> Result<Arc<Object>, Status> {
+    pub async fn shown(
+        &self,
+        object: &Arc<Object>,
+        (lease, context): (&Lease, &RequestContext),
+    ) -> Result<Arc<Object>, Status> {
         if self.converter.is_shown(object) {
             return Ok(object.clone());
         }
@@ -99,7 +104,8 @@ impl Converted {
             return Ok(known);
         }
         let value = self.converter.value(object, lease)?;
-        let mut made = self.converter.convert(vec![value], self.converter.api_version(), lease).await?;
+        let asked = self.converter.convert(vec![value], self.converter.api_version(), lease);
+        let mut made = context.away(asked).await?;
         let body = self.converter.body(made.pop().unwrap_or_default());
         let shown = self.converter.store.decode(object.key().clone(), object.revision(), &body)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,28 +113,39 @@ impl Converted {
         Ok(shown)
     }
 
-    /// The bytes that are stored for an object of this version.
+    /// The bytes that are stored for an object of this version. While the webhook is asked, the request has no
+    /// turn.
     ///
     /// - `body`: the object as JSON, in this version.
     ///
     /// # Errors
     /// As [`Converted::shown`].
-    pub async fn stored(&self, body: Bytes, lease: &Lease) -> Result<Bytes, Status> {
+    pub async fn stored(
+        &self,
+        body: Bytes,
+        (lease, context): (&Lease, &RequestContext),
+    ) -> Result<Bytes, Status> {
         if self.converter.is_stored() {
             return Ok(body);
         }
-        self.converter.stored(&body, lease).await
+        context.away(self.converter.stored(&body, lease)).await
     }
 
-    /// An object of any of the versions in another, as the webhook has it.
+    /// An object of any of the versions in another, as the webhook has it. While that is asked, the request has
+    /// no turn.
     ///
     /// # Errors
     /// As [`Converted::shown`].
-    pub async fn convert(&self, value: Value, api_version: &str, lease: &Lease) -> Result<Value, Status> {
+    pub async fn convert(
+        &self,
+        value: Value,
+        api_version: &str,
+        (lease, context): (&Lease, &RequestContext),
+    ) -> Result<Value, Status> {
         if value["apiVersion"] == api_version {
             return Ok(value);
         }
-        let mut made = self.converter.convert(vec![value], api_version, lease).await?;
+        let mut made = context.away(self.converter.convert(vec![value], api_version, lease)).await?;
         Ok(made.pop().unwrap_or_default())
     }
 

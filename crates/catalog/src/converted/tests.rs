@@ -154,7 +154,11 @@ async fn a_view_has_each_object_once_and_each_change_once() {
     // Nothing of this resource happens, and yet it is known that nothing did.
     assert_eq!(world.shown(&world.begun()).await.expect("converts").len(), shown.len());
     let stored = world.store.cached(&world.store.key("", "t-0000")).expect("is there").object;
-    let one = world.shown.shown(&stored, &Lease::of_server()).await.expect("converts");
+    let one = world
+        .shown
+        .shown(&stored, (&Lease::of_server(), &RequestContext::default()))
+        .await
+        .expect("converts");
     assert!(one.stored_version() == "v2" && one.revision() == stored.revision());
     assert_eq!(world.calls(), (0, 0), "the view has it");
 }
@@ -182,7 +186,12 @@ async fn what_fails_is_said_until_it_is_gone_or_another() {
     world.clock.sleep(Duration::from_secs(60)).await;
     assert_eq!(view.store().cached(&world.store.key("", "a")).expect("is there").object.body_len(), {
         let stored = world.store.cached(&world.store.key("", "a")).expect("is there").object;
-        world.shown.shown(&stored, &Lease::of_server()).await.expect("converts").body_len()
+        world
+            .shown
+            .shown(&stored, (&Lease::of_server(), &RequestContext::default()))
+            .await
+            .expect("converts")
+            .body_len()
     });
 }
 

@@ -22,10 +22,7 @@ pub(super) async fn show(write: &mut Write<'_>) -> Result<(), Status> {
     let there = write.attempts.as_ref().and_then(Attempts::current).map(|current| current.object.clone());
     let target = write.target;
     write.shown = match there {
-        Some(object) => {
-            let shown = target.context.away(converted.shown(&object, &target.lease)).await?;
-            Some(Current { object: shown })
-        }
+        Some(object) => Some(Current { object: converted.shown(&object, target.in_its_name()).await? }),
         None => None,
     };
     Ok(())
@@ -35,7 +32,7 @@ pub(super) async fn show(write: &mut Write<'_>) -> Result<(), Status> {
 pub(super) async fn stored(write: &Write<'_>, written: Bytes) -> Result<Bytes, Status> {
     let target = write.target;
     match &write.served().converted {
-        Some(converted) => target.context.away(converted.stored(written, &target.lease)).await,
+        Some(converted) => converted.stored(written, target.in_its_name()).await,
         None => Ok(written),
     }
 }
@@ -46,7 +43,7 @@ pub(super) async fn answered(write: &mut Write<'_>) -> Result<(), Status> {
     if let Some(Done::Put { object } | Done::Deleted { object, .. } | Done::Kept { object }) = &mut write.done
     {
         let target = write.target;
-        let shown = target.context.away(converted.shown(object, &target.lease)).await;
+        let shown = converted.shown(object, target.in_its_name()).await;
         *object = shown.map_err(is_done)?;
     }
     Ok(())
@@ -78,9 +75,8 @@ pub(super) fn until_known<'a>(
                 return passed.map(|()| Flow::Next);
             }
             for (object, api_version) in wanted {
-                let lease = &write.target.lease;
-                let asked = converted.convert(object.clone(), &api_version, lease);
-                let made = write.target.context.away(asked).await?;
+                let asked = converted.convert(object.clone(), &api_version, write.target.in_its_name());
+                let made = asked.await?;
                 write.conversions.know(object, api_version, made);
             }
         }

@@ -47,7 +47,7 @@ pub(super) async fn of_converted(
     }
     lease.charge(weight::of(value))?;
     let api_version = shown.gvk.api_version();
-    let made = target.context.away(converted.convert(value.clone(), &api_version, lease)).await?;
+    let made = converted.convert(value.clone(), &api_version, target.in_its_name()).await?;
     written(shown, &made, lease)
 }
 

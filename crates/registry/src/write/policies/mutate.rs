@@ -454,7 +454,7 @@ pub(crate) async fn take(
     if let Some(converted) = write.served().converted.as_ref().filter(|_| shown.gvr != write.served().gvr) {
         let own = write.served();
         let api_version = own.gvk.api_version();
-        object = write.target.context.away(converted.convert(object, &api_version, lease)).await?;
+        object = converted.convert(object, &api_version, write.target.in_its_name()).await?;
         own.kind.normalize(&mut object, lease).map_err(Status::internal)?;
     }
     shown.to_judged(&mut object);
