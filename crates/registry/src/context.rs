@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::in_force::InForce;
 use crate::kubernetes_service::state::KubernetesService;
+use crate::limits::BUSY_RETRY_SECONDS_MAX;
 use crate::own_writes::OwnWrites;
 use crate::quota_queue::Quotas;
 use crate::rights_source::RightsTaken;
@@ -50,6 +51,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// When whom there was no room for behind a webhook is asked to come again.
+    pub(crate) fn busy_retry_seconds(&self) -> u32 {
+        1 + self.random.below(BUSY_RETRY_SECONDS_MAX) as u32
+    }
+
     /// The built-in resources on `backend`.
     pub(crate) fn new(
         config: Config,

@@ -15,7 +15,7 @@ use forebay_webhooks::{CROWDED, Calling, Destination, too_late};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::limits::{BUSY_RETRY_SECONDS_MAX, CONVERSION_WAIT};
+use crate::limits::CONVERSION_WAIT;
 use crate::write;
 
 /// What the versions of `crd` are converted with, if that takes a webhook.
@@ -100,6 +100,5 @@ impl Webhook {
 /// There is no room for one more that waits for the webhook of `crd`.
 fn crowded(crd: &str, context: &Context) -> Status {
     let why = format!("conversion webhook for {crd} failed: {CROWDED}");
-    let seconds = 1 + context.random.below(BUSY_RETRY_SECONDS_MAX) as u32;
-    Status::new(Reason::TooManyRequests, why).retry_after(seconds)
+    Status::new(Reason::TooManyRequests, why).retry_after(context.busy_retry_seconds())
 }

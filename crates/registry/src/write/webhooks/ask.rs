@@ -24,7 +24,6 @@ use serde_json::Value;
 
 use super::reached::reached;
 use crate::context::Context;
-use crate::limits::BUSY_RETRY_SECONDS_MAX;
 use crate::write::view::{ObjectTexts, Objects, View};
 use crate::write::{Input, Write, texts};
 
@@ -270,13 +269,12 @@ impl Asking<'_> {
         let (context, operation) = (self.view.context, self.view.operation());
         let took = context.clock.now() - call.since;
         context.config.webhook_metrics.called(&webhook.name, call.sort, operation, took, outcome);
-        let retry_seconds = || 1 + context.random.below(BUSY_RETRY_SECONDS_MAX) as u32;
         match failure? {
             CallFailure::Calling { why, .. } | CallFailure::Busy { why } if !counts => {
                 tracing::warn!(webhook = &*webhook.name, why, "a webhook is passed over");
                 None
             }
-            failure => Some(failure.refusal(webhook, retry_seconds)),
+            failure => Some(failure.refusal(webhook, || context.busy_retry_seconds())),
         }
     }
 
