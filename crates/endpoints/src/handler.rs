@@ -218,10 +218,10 @@ impl Handler {
         weight: Weight,
         rendering: Rendering,
     ) -> (Cost, ListForeseen, ListMeter) {
-        let price = ListPrice::of(weight, rendering);
+        let mut cost = flow_control::list(weight, rendering);
+        let price = ListPrice::of(cost, weight, rendering);
         let subject = price.subject(served.gvr.clone(), rendering, weight.found);
         let foreseen = self.learned.foreseen(&subject, price);
-        let mut cost = flow_control::list(weight, rendering);
         cost.price.cpu = foreseen.made;
         (cost, foreseen, ListMeter::new(&self.learned, subject, price))
     }

@@ -22,7 +22,7 @@ use forebay_apimachinery::GroupVersionResource;
 use forebay_reads::{FoundBy, Rendering, Weight, sent_bytes};
 use forebay_transport::picos_to_send_byte;
 
-use super::price;
+use super::price::{self, Cost};
 use crate::limits::{LEARNED_BYTES_MAX, LEARNED_FACTOR_MAX, LEARNED_MAX};
 
 /// What was learned. Cheap to clone.
@@ -63,8 +63,9 @@ struct Factors {
 }
 
 impl ListPrice {
-    pub fn of(weight: Weight, rendering: Rendering) -> ListPrice {
-        ListPrice { cpu: price::list(weight, rendering).price.cpu, bytes: sent_bytes(weight, rendering) }
+    /// - `cost`: what such a list costs.
+    pub fn of(cost: Cost, weight: Weight, rendering: Rendering) -> ListPrice {
+        ListPrice { cpu: cost.price.cpu, bytes: sent_bytes(weight, rendering) }
     }
 
     /// What lists of that price are like it.

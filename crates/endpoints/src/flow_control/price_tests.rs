@@ -24,6 +24,10 @@ fn pods(objects: usize, selected: usize) -> Weight {
     Weight { of, found, unmade: 0 }
 }
 
+fn price(weight: Weight, rendering: Rendering) -> ListPrice {
+    ListPrice::of(list(weight, rendering), weight, rendering)
+}
+
 fn gzip() -> Rendering {
     Rendering { gzip_bytes_min: Some(GZIP_BYTES_MIN), ..Rendering::STORED }
 }
@@ -51,7 +55,7 @@ fn messages_that_are_not_there_yet_cost_more_than_all_else() {
     assert!(first > 4 * there, "{first:?} and {there:?}");
     assert!((first + there).abs_diff(2 * half) < Duration::from_micros(100), "{half:?}");
     // Who is sent what another made pays for no message.
-    let bytes = |unmade| ListPrice::of(Weight { unmade, ..pods(20_000, 20_000) }, rendering).bytes;
+    let bytes = |unmade| price(Weight { unmade, ..pods(20_000, 20_000) }, rendering).bytes;
     assert_eq!(bytes(0), bytes(20_000));
 }
 
@@ -99,7 +103,7 @@ fn a_list_that_is_made_costs_what_it_takes_to_send_it() {
     let weight = pods(20_000, 2_000);
     for making in [Making::Stored, Making::Row, Making::Metadata, Making::Protobuf, Making::Yaml] {
         for rendering in [Rendering { making, ..Rendering::STORED }, Rendering { making, ..gzip() }] {
-            let price = ListPrice::of(weight, rendering);
+            let price = price(weight, rendering);
             let (all, sent) = (price.cpu, list_that_is_made(price.bytes, 250));
             // Messages are there, as a rule.
             let part = if making == Making::Protobuf { 2 } else { 4 };
