@@ -7,7 +7,7 @@ use forebay_contenders::Error;
 use forebay_hook::Hook;
 use serde_json::{Value, json};
 
-use super::prelude::{Duration, Request, Stage, Who, namespace_of};
+use super::prelude::{Duration, Prepared, Request, Stage, Who, namespace_of};
 use super::request::JSON;
 use super::said::Said;
 
@@ -38,6 +38,11 @@ impl Hooked {
         hook.answers(READY, json!({ "allowed": false, "status": { "message": READY } }));
         self.at(stage, &hook.url(), &hook.authority).await?;
         Ok(hook)
+    }
+
+    /// What a row is prepared by that needs no more of the webhook.
+    pub fn prepare(self, stage: Stage, answer: Value) -> Prepared {
+        Box::pin(async move { self.start(&stage, answer).await.map(drop) })
     }
 
     /// The same where nobody needs to listen.

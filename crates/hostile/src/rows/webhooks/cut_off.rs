@@ -18,7 +18,7 @@ pub(super) const ROW: Row = Row {
 };
 
 fn prepare(stage: Stage, _size: usize) -> Prepared {
-    Box::pin(async move { Hooked::new(NAME).start(&stage, json!({ "cut": true })).await.map(drop) })
+    Hooked::new(NAME).prepare(stage, json!({ "cut": true }))
 }
 
 fn scene(stage: Stage, size: usize) -> Scene {

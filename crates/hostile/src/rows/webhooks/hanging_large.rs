@@ -22,12 +22,7 @@ pub(super) const ROW: Row = Row {
 };
 
 fn prepare(stage: Stage, _size: usize) -> Prepared {
-    Box::pin(async move {
-        Hooked { timeout_seconds: 1, ..Hooked::new(NAME) }
-            .start(&stage, json!({ "hang": true }))
-            .await
-            .map(drop)
-    })
+    Hooked { timeout_seconds: 1, ..Hooked::new(NAME) }.prepare(stage, json!({ "hang": true }))
 }
 
 fn scene(stage: Stage, size: usize) -> Scene {

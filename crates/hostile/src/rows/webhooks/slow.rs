@@ -18,9 +18,7 @@ pub(super) const ROW: Row = Row {
 };
 
 fn prepare(stage: Stage, _size: usize) -> Prepared {
-    Box::pin(async move {
-        Hooked::new(NAME).start(&stage, json!({ "allowed": true, "delay_ms": 1_000 })).await.map(drop)
-    })
+    Hooked::new(NAME).prepare(stage, json!({ "allowed": true, "delay_ms": 1_000 }))
 }
 
 fn scene(stage: Stage, size: usize) -> Scene {
