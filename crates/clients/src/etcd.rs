@@ -7,7 +7,6 @@
 mod series;
 
 use std::fs;
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 
 pub use series::{ClusterToken, Security, Series};
 
+use crate::https::plain;
 use crate::process::Process;
 use crate::relay::{Relay, Trouble};
 use crate::wait::until;
@@ -25,7 +25,6 @@ use crate::watchdog::Watchdog;
 use crate::{needs, pki, ports};
 
 const LISTENS_MAX: Duration = Duration::from_secs(120);
-const ANSWERS_MAX: Duration = Duration::from_secs(60);
 
 /// One owner; dropping it kills the processes and removes their directory, and so does our death.
 #[derive(Debug)]
@@ -398,7 +397,7 @@ impl Cluster {
     /// GETs `path` of a member.
     fn get(&self, number: usize, path: &str) -> Result<String, String> {
         let request = format!("GET {path} HTTP/1.0\r\nHost: etcd\r\n\r\n");
-        answered(self.members[number].client_port, &request)
+        plain(self.members[number].client_port, &request).map_err(|why| format!("etcd: {why}"))
     }
 
     /// Copies the state of a cluster of one, as a backup. The member is not there meanwhile.
@@ -545,21 +544,10 @@ pub(crate) fn gateway(port: u16, call: &str, body: &str) -> Result<serde_json::V
         "POST /v3/{call} HTTP/1.0\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    let answer = answered(port, &format!("{head}{body}"))?;
+    let answer = plain(port, &format!("{head}{body}")).map_err(|why| format!("etcd: {why}"))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     if head.split(' ').nth(1) != Some("200") {
         return Err(format!("etcd refuses {call}: {answer}"));
     }
     serde_json::from_str(body).map_err(|e| format!("etcd answers {call} with {body:?}: {e}"))
-}
-
-/// What comes back for a request of HTTP/1.0.
-fn answered(port: u16, request: &str) -> Result<String, String> {
-    let shown = |e: std::io::Error| format!("etcd: {e}");
-    let mut etcd = TcpStream::connect(("127.0.0.1", port)).map_err(shown)?;
-    etcd.set_read_timeout(Some(ANSWERS_MAX)).map_err(shown)?;
-    etcd.write_all(request.as_bytes()).map_err(shown)?;
-    let mut answer = String::new();
-    etcd.read_to_string(&mut answer).map_err(shown)?;
-    Ok(answer)
 }

@@ -14,6 +14,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// What is asked so is etcd, which may have much to do first.
+const PLAIN_ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// Whom the client trusts and who it is, in PEM.
 pub struct Credentials {
@@ -112,6 +114,16 @@ pub fn call(port: u16, credentials: &Credentials, call: &Call<'_>) -> Result<Res
         Err(why) if why.kind() != ErrorKind::UnexpectedEof => Err(shown(why)),
         _ => parse(&String::from_utf8_lossy(&answer)),
     }
+}
+
+/// What comes back for a request of HTTP/1.0 without TLS, whole, from `127.0.0.1:<port>`.
+pub fn plain(port: u16, request: &str) -> Result<String, String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(shown)?;
+    stream.set_read_timeout(Some(PLAIN_ANSWER_MAX)).map_err(shown)?;
+    stream.write_all(request.as_bytes()).map_err(shown)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).map_err(shown)?;
+    Ok(answer)
 }
 
 fn config(credentials: &Credentials) -> Result<ClientConfig, String> {

@@ -15,7 +15,7 @@ fn cert_manager_issues_a_certificate_and_its_webhook_refuses_a_bad_one() {
     let mut command = operator.command();
     command.env("KUBECONFIG", server.kubeconfig());
     command.arg(format!("-secure-port={port}")).arg("-namespace=cert-manager");
-    server.start_beside("cert-manager", &mut command).unwrap_or_else(|why| panic!("{why}"));
+    operator.start(&mut server, &mut command);
     let Some(kubectl) = Session::new(&server, "work") else { return };
     let own = "secret/cert-manager-webhook-ca --namespace=cert-manager";
     kubectl.run(&format!("kubectl wait --for=create --timeout=120s {own}"));
@@ -52,7 +52,7 @@ fn cert_manager_issues_a_certificate_and_its_webhook_refuses_a_bad_one() {
     kubectl.run("kubectl wait --for=jsonpath={.status.revision}=2 --timeout=120s certificate/web");
     operator.saw(&format!("its secret was deleted, and revision {} follows {before}", 2));
     drop(kubectl);
-    server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
+    operator.still_runs(&mut server);
 }
 
 const ISSUED: &str = "apiVersion: cert-manager.io/v1

@@ -30,7 +30,7 @@ fn cluster_api_converts_its_kinds_and_makes_machines() {
     command.arg(format!("--webhook-cert-dir={}", server.dir().display()));
     command.arg(format!("--health-addr=127.0.0.1:{health}")).arg("--diagnostics-address=0");
     command.env("KUBECONFIG", kubeconfig).env("POD_NAMESPACE", "system");
-    server.start_beside("cluster-api", &mut command).unwrap_or_else(|why| panic!("{why}"));
+    operator.start(&mut server, &mut command);
     let Some(kubectl) = Session::new(&server, "work") else { return };
     let stored = format!("kubectl get crd {CLUSTERS} -o 'jsonpath={{.status.storedVersions[*]}}'");
     kubectl.run(&format!("until test \"$({stored})\" = v1beta2; do sleep 1; done"));
@@ -70,7 +70,7 @@ fn cluster_api_converts_its_kinds_and_makes_machines() {
     assert_eq!(kubectl.run("kubectl get clusters,machines,testmachines,testclusters -o name"), "");
     operator.saw("the cluster is deleted, and all of it goes with it");
     drop(kubectl);
-    server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
+    operator.still_runs(&mut server);
 }
 
 const CLUSTERS: &str = "clusters.cluster.x-k8s.io";

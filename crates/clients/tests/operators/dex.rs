@@ -3,8 +3,6 @@
 //! The same is asked of kube-apiserver.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -12,7 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use forebay_clients::etcd::{Cluster, Security};
-use forebay_clients::https::Call;
+use forebay_clients::https::{Call, plain};
 use forebay_clients::{ControlPlane, pki, ports, wait};
 use serde_json::{Value, json};
 
@@ -57,15 +55,11 @@ impl Dex {
 
     /// What it answers, as far as it does.
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<Value, String> {
-        let shown = |why: std::io::Error| why.to_string();
-        let mut stream = TcpStream::connect(("127.0.0.1", self.http)).map_err(shown)?;
         let request = format!(
             "{method} /dex/{path} HTTP/1.0\r\nHost: localhost\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        stream.write_all(request.as_bytes()).map_err(shown)?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).map_err(shown)?;
+        let answer = plain(self.http, &request)?;
         let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("half an answer: {answer}"))?;
         serde_json::from_str(body).map_err(|why| format!("{why}: {answer}"))
     }

@@ -35,7 +35,7 @@ fn gatekeeper_denies_mutates_and_audits() {
         "--audit-interval=3".to_owned(),
     ]);
     command.env("POD_NAMESPACE", "gatekeeper-system").env("POD_NAME", "here");
-    server.start_beside("gatekeeper", &mut command).unwrap_or_else(|why| panic!("{why}"));
+    operator.start(&mut server, &mut command);
     let Some(kubectl) = Session::new(&server, "gatekeeper-test-playground") else { return };
     let own = |path: &str| operator.source(&format!("test/bats/tests/{path}.yaml"));
     let bad = own("bad/bad_cm");
@@ -104,5 +104,5 @@ fn gatekeeper_denies_mutates_and_audits() {
     operator.saw(refused.lines().find(|line| line.contains("denied")).unwrap_or_default());
     kubectl.run(&format!("kubectl create -f {}", own("good/good_ns")));
     drop(kubectl);
-    server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
+    operator.still_runs(&mut server);
 }

@@ -37,7 +37,7 @@ integrations: {{frameworks: [batch/job]}}
     let mut command = operator.command();
     command.arg(format!("--config={}", file.display())).arg("--feature-gates=VisibilityOnDemand=false");
     command.env("KUBECONFIG", kubeconfig);
-    server.start_beside("kueue", &mut command).unwrap_or_else(|why| panic!("{why}"));
+    operator.start(&mut server, &mut command);
     let Some(kubectl) = Session::new(&server, "work") else { return };
     // As a kubelet mounts it.
     for name in ["ca.crt", "tls.crt", "tls.key"] {
@@ -72,7 +72,7 @@ integrations: {{frameworks: [batch/job]}}
     kubectl.run("kubectl wait --for=jsonpath={.spec.suspend}=false --timeout=120s job/two");
     operator.saw("the first is deleted, and the second is admitted");
     drop(kubectl);
-    server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
+    operator.still_runs(&mut server);
 }
 
 /// Has what is asked behind its webhooks' Service asked on this machine.

@@ -32,6 +32,15 @@ impl Operator {
         Command::new(self.home.join(self.name))
     }
 
+    /// Has it run beside the server, for as long as that does.
+    fn start(&self, server: &mut ControlPlane, command: &mut Command) {
+        server.start_beside(self.name, command).unwrap_or_else(|why| panic!("{why}"));
+    }
+
+    fn still_runs(&self, server: &mut ControlPlane) {
+        server.beside_alive().unwrap_or_else(|why| panic!("{}: {why}", self.name));
+    }
+
     /// A path of its sources.
     fn source(&self, path: &str) -> String {
         self.home.join(format!("{}.source", self.name)).join(path).display().to_string()

@@ -17,7 +17,7 @@ fn prometheus_operator_makes_a_stateful_set_and_its_configuration() {
     let mut command = operator.command();
     command.env("KUBECONFIG", kubeconfig);
     command.args(["--web.listen-address=127.0.0.1:0", "--log-level=debug"]);
-    server.start_beside("prometheus-operator", &mut command).unwrap_or_else(|why| panic!("{why}"));
+    operator.start(&mut server, &mut command);
     let Some(kubectl) = Session::new(&server, "work") else { return };
     kubectl.file("prometheus.yaml", PROMETHEUS);
     kubectl.run("kubectl create -f prometheus.yaml");
@@ -39,7 +39,7 @@ fn prometheus_operator_makes_a_stateful_set_and_its_configuration() {
     kubectl.run(&format!("kubectl wait --for=delete --timeout=120s {both}"));
     operator.saw("it is deleted, and its StatefulSets go with it");
     drop(kubectl);
-    server.beside_alive().unwrap_or_else(|why| panic!("{why}"));
+    operator.still_runs(&mut server);
 }
 
 const PROMETHEUS: &str = "apiVersion: v1
