@@ -83,7 +83,14 @@ impl Hook {
         let key = rcgen::KeyPair::generate().expect("a key");
         let names = vec!["127.0.0.1".to_owned(), "svc.hooks.svc".to_owned()];
         let own = rcgen::CertificateParams::new(names).expect("parameters");
-        let own = own.self_signed(&key).expect("a certificate");
+        // As envtest makes them: the authority that signed it is known to nobody, and whoever connects is
+        // given the certificate itself to be believed.
+        let forgotten = rcgen::KeyPair::generate().expect("a key");
+        let mut authority = rcgen::CertificateParams::new(vec![]).expect("parameters");
+        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        authority.distinguished_name.push(rcgen::DnType::CommonName, "nobody");
+        let issuer = rcgen::Issuer::from_params(&authority, &forgotten);
+        let own = own.signed_by(&key, &issuer).expect("a certificate");
         let chain = vec![own.der().clone()];
         let secret = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
