@@ -95,7 +95,6 @@ fn taken(notes: &AuditAnnotations) -> Noted {
 
 fn event(head: &Head, user: Option<Arc<Caller>>, came: RequestCame<'_>) -> AuditEvent {
     let (headers, info) = (&head.headers, &head.info);
-    let remote = came.connection.remote().map(|remote| remote.ip());
     AuditEvent {
         level: AuditLevel::None,
         id: head.audit_id.to_str().unwrap_or_default().to_owned(),
@@ -105,7 +104,7 @@ fn event(head: &Head, user: Option<Arc<Caller>>, came: RequestCame<'_>) -> Audit
         user,
         impersonated: None,
         impersonation_constraint: String::new(),
-        source_ips: source_ips(text(headers, &FORWARDED), text(headers, &REAL), remote),
+        source_ips: source_ips(text(headers, &FORWARDED), text(headers, &REAL), head.remote),
         user_agent: user_agent(headers),
         object: info.is_resource.then(|| ObjectRef {
             resource: info.resource.clone(),

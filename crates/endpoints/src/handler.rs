@@ -3,6 +3,7 @@
 //! In: the head of a request, and what it weighs. Out: a seat, a lease, a body; or a refusal. Never: who
 //! answers.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -100,6 +101,8 @@ pub struct Head {
     pub query: Query,
     pub info: RequestInfo,
     pub asker: Asker,
+    /// Who is at the other end of its connection.
+    pub remote: Option<IpAddr>,
     pub flow: OfRequest,
     /// Nothing before it is known who asks.
     pub usage: Option<Arc<Usage>>,

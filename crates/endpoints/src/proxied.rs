@@ -73,7 +73,8 @@ pub async fn answer(
     };
     let mut headers = head.headers.clone();
     headers.insert(AUDIT_ID, head.audit_id.clone());
-    let forwarded = Forwarded { method: head.method.clone(), target: head.uri.clone(), headers };
+    let (method, target) = (head.method.clone(), head.uri.clone());
+    let forwarded = Forwarded { method, target, headers, client: head.remote };
     let lasts = match is_long {
         true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
         false => Lasts::Until(handler.clock.now() + handler.request_timeout),
@@ -87,6 +88,7 @@ pub async fn answer(
     let mut response = match sent {
         Ok(answer) => passed_on(handler, head, answer, lasts),
         Err(ProxyError::Full) => return Err(handler.rooms.full()),
+        Err(why @ ProxyError::Redirected) => return Ok(answer::text(status::MISLED, why.to_string())),
         Err(why @ ProxyError::Unusable(_)) => return Ok(answer::text(status::BROKEN, format!("{why}\n"))),
         Err(why) => {
             tracing::debug!(group = &*route.group, %why, "a request could not be sent on");
@@ -193,6 +195,7 @@ async fn connect(
         rest: &head.info.rest,
         raw_query: head.uri.query(),
         host: host(head),
+        client: head.remote,
     };
     let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
     let answer = behind.connect(asked, RequestBody::Left(body)).await?;

@@ -94,6 +94,7 @@ impl Handler {
                         query,
                         info,
                         asker,
+                        remote: connection.remote().map(|remote| remote.ip()),
                         flow: OfRequest::default(),
                         usage: None,
                         channel: channel.clone(),

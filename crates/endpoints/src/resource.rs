@@ -12,10 +12,12 @@ use forebay_apimachinery::options::{
     CreateOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions, manager_or_user_agent,
 };
 use forebay_apimachinery::{Lease, Status, Verb};
-use forebay_catalog::{RequestContext, Served, Target};
+use forebay_catalog::{Converted, RequestContext, Served, Target};
 use forebay_object::Object;
 use forebay_pieces::{MadeFor, Zipped};
-use forebay_reads::{As, Begun, Encoding, EventForm, FORMATS, Making, Presenter, Shown, Weight, freshness};
+use forebay_reads::{
+    As, Begun, Encoding, EventForm, FORMATS, Freshness, Making, Presenter, Shown, Weight, freshness,
+};
 use forebay_transport::websocket;
 use http::StatusCode;
 use http::header;
@@ -177,11 +179,12 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
     let shown = if is_scale { As::Object.into() } else { shown(form, &head.query)? };
     let cached = || target.cached().map_or(0, |object| object.body_len());
     handler.begin(head, || flow_control::object(cached())).await?;
-    // Of what a webhook converts: whoever waits for that has no turn.
-    let of_webhook = target.served.converted.is_some();
-    let own = of_webhook.then(|| Target { context: head.context(), ..target.clone() });
-    let target = own.as_ref().unwrap_or(target);
-    let found = handler.api.get(target, freshness(&options.resource_version)?).wait().await?;
+    let fresh = freshness(&options.resource_version)?;
+    let found = match &target.served.converted {
+        // Boxed, because most have none of it.
+        Some(converted) => Box::pin(get_converted(handler, head, (target, converted), fresh)).await?,
+        None => handler.api.get(target, fresh).wait().await?,
+    };
     let object = match found {
         Read::Other(json) => {
             head.answers(&json);
@@ -197,6 +200,22 @@ async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResp
         head.answers(&as_json(&object, target, shown, handler, &json));
     }
     answer::written(status::OK, json, form, head.takes_gzip(), lease).await
+}
+
+/// An object that a webhook may have to convert. What that takes is charged to the request before it is held
+/// and given back once the object is made, which is charged as an answer is. Who waits for the webhook has no
+/// turn.
+async fn get_converted(
+    handler: &Handler,
+    head: &Head,
+    (target, converted): (&Target, &Converted),
+    fresh: Freshness,
+) -> Result<Read, Failure> {
+    let bytes = target.cached().map_or(0, |object| converted.bytes_to_ask(&object));
+    let lease = handler.rooms.lease_of_read(head.asker.name(), bytes).await?;
+    let target = Target { lease: lease.clone(), context: head.context(), ..target.clone() };
+    let found = handler.api.get(&target, fresh).wait().await;
+    found.map_err(|status| body_in::blamed(status.into(), &lease, &handler.rooms))
 }
 
 /// The object as it is answered, whichever form it is in.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use forebay_apimachinery::accept::Media;
-use forebay_apimachinery::{Reason, Status};
-use forebay_room::{AwayRoom, Held, Limit, Room, Totals};
+use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_room::{AwayRoom, Held, Limit, Purse, Room, Totals};
 use forebay_rt::Clock;
 
 use crate::cost;
@@ -83,6 +83,21 @@ impl Rooms {
             Media::Protobuf => Some(self.bodies.charge(cost::body(json, None))),
         };
         Some((Some(answer), tree))
+    }
+
+    /// The lease of a read that somebody else may be asked about: it is counted among answers, and among those
+    /// who wait for that one while it does.
+    ///
+    /// - `bytes`: what it takes at least.
+    ///
+    /// # Errors
+    /// 429 when there is no room for that.
+    pub async fn lease_of_read(&self, user: &str, bytes: usize) -> Result<Lease, Failure> {
+        let held = match bytes {
+            0 => self.answers.charge(0),
+            bytes => self.answers.take(user, bytes).await.map_err(|_full| self.full())?,
+        };
+        Ok(Lease::new(Purse::new(self.answers.clone(), held, None, self.away.clone()), bytes))
     }
 
     /// Whether somebody waits for what readers hold, or they hold more than they may.

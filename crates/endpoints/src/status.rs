@@ -23,6 +23,8 @@ pub const MOVED: StatusCode = StatusCode::MOVED_PERMANENTLY;
 pub const UPGRADED: StatusCode = StatusCode::SWITCHING_PROTOCOLS;
 /// What a check has found, and a request whose path nobody could take apart.
 pub const BROKEN: StatusCode = StatusCode::INTERNAL_SERVER_ERROR;
+/// Another server wants its client to ask elsewhere.
+pub const MISLED: StatusCode = StatusCode::BAD_GATEWAY;
 /// Who would answer is not there.
 pub const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 /// A check that there is not, and what is said of it.

@@ -16,7 +16,7 @@ use forebay_proxy::{
     Trust, Upstream, Visits, forward, visit,
 };
 use forebay_registry::Registry;
-use http::{Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 
 use crate::ends::{self, End, Ends};
@@ -65,8 +65,12 @@ impl Kubelets {
         let Some(config) = &self.config else { return Ok(None) };
         let Some(place) = self.place(&asked, config).await? else { return Ok(None) };
         let backend = self.backend(&place.host, config)?;
-        let (method, headers) = (asked.method.clone(), asked.headers.clone());
-        let forwarded = Forwarded { method, target: place.target, headers };
+        let (method, target) = (asked.method.clone(), place.target);
+        let forwarded = match asked.subresource {
+            // This server reads it, and hands on what it reads.
+            "log" => Forwarded { method, target, headers: HeaderMap::new(), client: None },
+            _ => Forwarded { method, target, headers: asked.headers.clone(), client: asked.client },
+        };
         let answer = match forward(&backend, &place.address, forwarded, body).await {
             Ok(answer) => answer,
             Err(ProxyError::Full) => return Err(full()),
@@ -126,7 +130,8 @@ impl Kubelets {
         let usual = if is_encrypted { ":443" } else { ":80" };
         let host = address.strip_suffix(usual).unwrap_or(&address).to_owned();
         let links = Links { prefix: prefix.to_owned(), host, asked_host: asked.host.to_owned() };
-        let forwarded = Forwarded { method: asked.method.clone(), target, headers: asked.headers.clone() };
+        let (method, headers) = (asked.method.clone(), asked.headers.clone());
+        let forwarded = Forwarded { method, target, headers, client: asked.client };
         match visit(&backend, &address, forwarded, links, body).await {
             Ok(answer) => Ok(Some(answer)),
             Err(ProxyError::Full) => Err(full()),

@@ -3,6 +3,7 @@
 //! In: a request that was let in. Out: an answer on its way. Never: who asks.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 
 use forebay_apimachinery::Status;
@@ -31,6 +32,8 @@ pub struct ConnectRequest<'a> {
     pub raw_query: Option<&'a str>,
     /// By which host the client knows this server.
     pub host: &'a str,
+    /// Who is at the other end of its connection.
+    pub client: Option<IpAddr>,
 }
 
 /// Knows what runs behind pods, services and nodes.

@@ -22,6 +22,9 @@ pub enum ProxyError {
     /// It went wrong once the server had the request, or a part of it.
     #[error("{0}")]
     Broken(String),
+    /// It wants its client to ask elsewhere, which nobody who believes this server is to be told.
+    #[error("the backend attempted to redirect this request, which is not permitted")]
+    Redirected,
     /// As many requests are under way as may be.
     #[error("too many requests are under way")]
     Full,

@@ -1,13 +1,18 @@
-//! Headers that belong to one connection, and what asks for another protocol.
+//! Headers that belong to one connection, what asks for another protocol, and for whom a request is sent on.
 //!
 //! In: headers. Out: those that are for whoever comes next. Never: who asks.
 //!
-//! Source: RFC 9110, 7.6.1; Go 1.26 `net/http/httputil/reverseproxy.go`.
+//! Source: RFC 9110, 7.6.1; Go 1.26 `net/http/httputil/reverseproxy.go`; apimachinery v0.36.3
+//! `pkg/util/net/http.go`.
+
+use std::net::IpAddr;
 
 use http::header::{
     CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 const HOPS: [HeaderName; 9] = [
     CONNECTION,
@@ -28,6 +33,17 @@ pub fn without_hops(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = named.collect();
     for name in named.iter().chain(&HOPS) {
         headers.remove(name);
+    }
+}
+
+/// Says for whom it is sent on: behind those for whom it was sent on before.
+pub fn forwarded_for(headers: &mut HeaderMap, client: IpAddr) {
+    let own = client.to_canonical().to_string();
+    let before = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    let all: Vec<&[u8]> = before.chain([own.as_bytes()]).collect();
+    // Of what was in headers already nothing is unfit for one.
+    if let Ok(all) = HeaderValue::from_bytes(&all.join(&b", "[..])) {
+        headers.insert(FORWARDED_FOR, all);
     }
 }
 
@@ -63,6 +79,16 @@ mod tests {
         ]);
         without_hops(&mut all);
         assert_eq!(all, headers(&[("accept", "*/*")]));
+    }
+
+    #[test]
+    fn whoever_sent_it_on_before_is_named_before_who_sends_it_now() {
+        let mut all = headers(&[("accept", "*/*")]);
+        forwarded_for(&mut all, "10.0.0.1".parse().expect("an address"));
+        assert_eq!(all, headers(&[("accept", "*/*"), ("x-forwarded-for", "10.0.0.1")]));
+        let mut all = headers(&[("x-forwarded-for", "1.1.1.1, 2.2.2.2"), ("x-forwarded-for", "3.3.3.3")]);
+        forwarded_for(&mut all, "::ffff:10.0.0.1".parse().expect("an address"));
+        assert_eq!(all, headers(&[("x-forwarded-for", "1.1.1.1, 2.2.2.2, 3.3.3.3, 10.0.0.1")]));
     }
 
     #[test]

@@ -63,14 +63,7 @@ impl Links {
     /// Makes an answer's headers lead back here. Whether the links of its body are to do so, too.
     pub fn mend(&self, head: &mut Parts) -> bool {
         let headers = &mut head.headers;
-        for name in [
-            ACCESS_CONTROL_ALLOW_CREDENTIALS,
-            ACCESS_CONTROL_ALLOW_HEADERS,
-            ACCESS_CONTROL_ALLOW_METHODS,
-            ACCESS_CONTROL_ALLOW_ORIGIN,
-        ] {
-            headers.remove(name);
-        }
+        without_origins(headers);
         if let Some(location) = headers.get(LOCATION).filter(|location| !location.is_empty()) {
             let rewritten = location.to_str().ok().and_then(|location| self.rewritten(location));
             if let Some(value) = rewritten.and_then(|location| HeaderValue::from_str(&location).ok()) {
@@ -84,6 +77,18 @@ impl Links {
             headers.remove(CONTENT_LENGTH);
         }
         is_mended
+    }
+}
+
+/// Takes away what lets pages of other sites read an answer: that is for this server to say.
+pub fn without_origins(headers: &mut HeaderMap) {
+    for name in [
+        ACCESS_CONTROL_ALLOW_CREDENTIALS,
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        ACCESS_CONTROL_ALLOW_METHODS,
+        ACCESS_CONTROL_ALLOW_ORIGIN,
+    ] {
+        headers.remove(name);
     }
 }
 

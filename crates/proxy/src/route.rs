@@ -5,21 +5,26 @@
 //!
 //! Owner of the table: whoever follows the APIServices; it is published whole.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use forebay_apimachinery::Caller;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HOST, UPGRADE};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, UPGRADE};
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 
 use crate::backend::{RequestBody, Upstream};
 use crate::carried::ProxiedAnswer;
 use crate::error::ProxyError;
-use crate::headers::{asks_for_upgrade, without_hops};
+use crate::headers::{asks_for_upgrade, forwarded_for, without_hops};
 use crate::identity::Spoken;
-use crate::links::Links;
+use crate::links::{Links, cleaned, without_origins};
+
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
 
 /// A service that serves a version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +63,8 @@ pub struct Forwarded {
     /// Path and query, as they came.
     pub target: Uri,
     pub headers: HeaderMap,
+    /// For whom; nobody where this server asks by itself.
+    pub client: Option<IpAddr>,
 }
 
 /// All routes, as they are now.
@@ -99,7 +106,8 @@ impl ProxyRoute {
         self.is_available.load(Ordering::Relaxed)
     }
 
-    /// Sends a client's request on in the name of `caller`, if the server is known to be there.
+    /// Sends a client's request on in the name of `caller`, if the server is known to be there. Its answer may
+    /// not send the client elsewhere, nor let other sites in.
     ///
     /// # Errors
     /// [`ProxyError`].
@@ -109,10 +117,18 @@ impl ProxyRoute {
         body: RequestBody,
         caller: &Caller,
     ) -> Result<ProxiedAnswer, ProxyError> {
-        match self.is_available() {
-            true => self.send_anyway(forwarded, body, caller).await,
-            false => Err(ProxyError::Unavailable),
+        if !self.is_available() {
+            return Err(ProxyError::Unavailable);
         }
+        let mut answer = self.send_anyway(forwarded, body, caller).await?;
+        if let ProxiedAnswer::Carried(head, _) = &mut answer {
+            let leads_on = head.headers.get(LOCATION).is_some_and(|location| !location.is_empty());
+            if head.status.is_redirection() && leads_on {
+                return Err(ProxyError::Redirected);
+            }
+            without_origins(&mut head.headers);
+        }
+        Ok(answer)
     }
 
     /// The same, however things stand, for who finds that out.
@@ -121,7 +137,7 @@ impl ProxyRoute {
     /// [`ProxyError`].
     pub async fn send_anyway(
         &self,
-        Forwarded { method, target, mut headers }: Forwarded,
+        Forwarded { method, target, mut headers, client }: Forwarded,
         body: RequestBody,
         caller: &Caller,
     ) -> Result<ProxiedAnswer, ProxyError> {
@@ -131,7 +147,18 @@ impl ProxyRoute {
         without_hops(&mut headers);
         headers.remove(HOST);
         self.spoken.tell(&mut headers, caller)?;
-        let forwarded = Forwarded { method, target, headers };
+        if upgrade.is_none() {
+            for (name, value) in [
+                (FORWARDED_URI, cleaned(target.path()).as_str()),
+                (FORWARDED_HOST, &*first),
+                (FORWARDED_PROTO, "https"),
+            ] {
+                if let Ok(value) = HeaderValue::from_str(value) {
+                    headers.insert(name, value);
+                }
+            }
+        }
+        let forwarded = Forwarded { method, target, headers, client };
         pass(backend, (&first, || self.reach.others(&self.service)), forwarded, upgrade, body).await
     }
 
@@ -160,14 +187,14 @@ impl ProxyRoute {
 pub async fn forward(
     backend: &Upstream,
     address: &str,
-    Forwarded { method, target, mut headers }: Forwarded,
+    Forwarded { method, target, mut headers, client }: Forwarded,
     body: RequestBody,
 ) -> Result<ProxiedAnswer, ProxyError> {
     let upgrade = asks_for_upgrade(&headers);
     without_hops(&mut headers);
     headers.remove(HOST);
     Spoken::default().hush(&mut headers);
-    pass(backend, (address, Vec::new), Forwarded { method, target, headers }, upgrade, body).await
+    pass(backend, (address, Vec::new), Forwarded { method, target, headers, client }, upgrade, body).await
 }
 
 /// The same to what a client has put there, which knows nothing of the path that leads there: its links are
@@ -178,7 +205,7 @@ pub async fn forward(
 pub async fn visit(
     backend: &Upstream,
     address: &str,
-    Forwarded { method, target, mut headers }: Forwarded,
+    Forwarded { method, target, mut headers, client }: Forwarded,
     links: Links,
     body: RequestBody,
 ) -> Result<ProxiedAnswer, ProxyError> {
@@ -189,18 +216,18 @@ pub async fn visit(
         headers.insert(HOST, host);
     }
     if upgrade.is_some() {
-        return pass(backend, (address, Vec::new), Forwarded { method, target, headers }, upgrade, body)
-            .await;
+        let forwarded = Forwarded { method, target, headers, client };
+        return pass(backend, (address, Vec::new), forwarded, upgrade, body).await;
     }
     if let Ok(forwarded) = HeaderValue::from_str(&links.joined(target.path())) {
-        headers.insert("x-forwarded-uri", forwarded);
+        headers.insert(FORWARDED_URI, forwarded);
     }
     let texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     if texts.flat_map(|text| text.split(',')).any(|sort| sort.trim_start().starts_with("text/html")) {
         // What is compressed could not be read on its way.
         headers.remove(ACCEPT_ENCODING);
     }
-    let forwarded = Forwarded { method, target, headers };
+    let forwarded = Forwarded { method, target, headers, client };
     let mut answer = pass(backend, (address, Vec::new), forwarded, None, body).await?;
     if let ProxiedAnswer::Carried(head, carried) = &mut answer
         && links.mend(head)
@@ -214,10 +241,13 @@ pub async fn visit(
 async fn pass(
     backend: &Upstream,
     (first, others): (&str, impl FnOnce() -> Vec<Box<str>>),
-    Forwarded { method, target, mut headers }: Forwarded,
+    Forwarded { method, target, mut headers, client }: Forwarded,
     upgrade: Option<HeaderValue>,
     body: RequestBody,
 ) -> Result<ProxiedAnswer, ProxyError> {
+    if let Some(client) = client {
+        forwarded_for(&mut headers, client);
+    }
     if let Some(protocol) = &upgrade {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, protocol.clone());
@@ -312,6 +342,7 @@ mod tests {
             method: Method::GET,
             target: Uri::from_static("/apis/a.io/v1/things"),
             headers: HeaderMap::new(),
+            client: None,
         };
         let body = || RequestBody::Right(http_body_util::Empty::new());
         let caller = Caller::default();

@@ -88,7 +88,7 @@ impl Webhook {
             () = context.clock.sleep(CONVERSION_WAIT) => Err(too_late(&begun)),
         };
         let asked = AskedToConvert { version, uid: &uid, to, objects: &objects };
-        let made = converted(&asked, (&url, answered), lease);
+        let made = converted(&asked, (&url, answered), lease, || context.busy_retry_seconds());
         let of_versions = (split_api_version(&from).1, split_api_version(to).1);
         let (took, failure) = (context.clock.now() - began, made.as_ref().err().map(|failure| failure.sort));
         let metrics = &context.config.webhook_metrics.conversions;

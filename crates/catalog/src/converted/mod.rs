@@ -87,6 +87,13 @@ impl Converted {
         self.is_mixed || !self.converter.is_stored()
     }
 
+    /// What it takes at least to have the webhook asked for the object: its tree, what is sent, what comes
+    /// back. Nothing where nobody needs to be asked.
+    pub fn bytes_to_ask(&self, object: &Object) -> usize {
+        const COPIES: usize = 4;
+        if self.converter.is_shown(object) { 0 } else { COPIES * object.body_len() }
+    }
+
     /// The object in this version. While the webhook is asked, the request has no turn.
     ///
     /// # Errors

@@ -94,6 +94,8 @@ async fn another_server_is_asked_in_the_name_of_who_asks_and_of_nobody_else() {
             .header("x-remote-user", "root")
             .header("x-remote-group", "gods")
             .header("x-remote-extra-scope", "all")
+            .header("x-forwarded-for", "10.1.2.3")
+            .header("x-forwarded-proto", "gopher")
             .header("x-custom", "stays");
         let reply = admin.ask(asked).await;
         assert_eq!(reply.expect(200)["kind"], "FlunderList");
@@ -106,6 +108,19 @@ async fn another_server_is_asked_in_the_name_of_who_asks_and_of_nobody_else() {
         assert!(told.all("x-remote-extra-scope").is_empty() && told.all("authorization").is_empty());
         assert_eq!(told.all("x-custom"), ["stays"]);
         assert_eq!(told.all("audit-id"), [reply.header("audit-id")]);
+        assert_eq!(told.all("x-forwarded-for"), ["10.1.2.3, 127.0.0.1"]);
+        assert_eq!(told.all("x-forwarded-uri"), [FLUNDERS]);
+        assert_eq!(
+            (told.all("x-forwarded-proto"), told.all("x-forwarded-host")),
+            (vec!["https"], told.all("host"))
+        );
+        // Who believes this server is not sent elsewhere by another, nor are other sites let in.
+        let elsewhere = admin.get(&format!("{FLUNDERS}/elsewhere")).await;
+        let why = "the backend attempted to redirect this request, which is not permitted";
+        assert_eq!((elsewhere.code, elsewhere.text(), elsewhere.header("location")), (502, why, ""));
+        let open = admin.get(&format!("{FLUNDERS}/open")).await;
+        assert_eq!((open.code, open.header("access-control-allow-origin")), (200, ""));
+        assert_eq!(world.aggregated.asked().len(), 2);
         // As somebody else, if one may.
         let asked = Ask::get(FLUNDERS).header("impersonate-user", "bob");
         assert_eq!(admin.ask(asked).await.code, 200);

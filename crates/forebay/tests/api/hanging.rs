@@ -1,7 +1,7 @@
-//! What hundreds of writes behind a webhook that hangs do to the writes of others.
+//! What hundreds of requests behind a webhook that hangs do to those of others.
 //!
-//! In: writes that wait for the webhook, or are refused as too many do, by what is counted of them. Out:
-//! those of others, answered meanwhile. Never: waits for a time.
+//! In: writes that wait for the webhook, and reads of what it converts, or that are refused as too many do,
+//! by what is counted of them. Out: those of others, answered meanwhile. Never: waits for a time.
 
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -10,7 +10,7 @@ use tokio::time::{Duration, timeout};
 
 use super::CONFIG_MAPS;
 use super::webhooks::{CONFIGURATIONS, validating};
-use crate::common::{Ask, Client, Hook, Reply, Scratch, Server, text};
+use crate::common::{Ask, Client, Hook, Reply, Scratch, Server, tabs, text};
 
 /// Anything that takes longer than this does not come.
 const WAIT: Duration = Duration::from_secs(120);
@@ -91,6 +91,18 @@ impl Behind {
         }
     }
 
+    /// Some users read what only the webhook can make.
+    async fn read_converted(&mut self, which: std::ops::Range<usize>) {
+        for n in which {
+            let ask = Ask::get(format!("{TABS_V2}/a")).header("impersonate-user", format!("alice-{}", n % 4));
+            let (client, told) = (self.client.clone(), self.told.clone());
+            self.stuck.spawn(async move { drop(told.send(client.ask(ask).await).await) });
+            if (n + 1) % WAVE_OF_LARGE == 0 {
+                have_come(&self.client, n + 1).await;
+            }
+        }
+    }
+
     /// Writes that nobody is asked about, of somebody else and of one who waits.
     async fn others_write(&self, count: usize, bytes: usize) {
         for (n, user) in ["bob", "alice-0"].into_iter().cycle().take(count).enumerate() {
@@ -100,6 +112,69 @@ impl Behind {
             self.client.ask(ask).await.expect(201);
         }
     }
+}
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const TABS_V1: &str = "/apis/example.com/v1/namespaces/default/tabs";
+const TABS_V2: &str = "/apis/example.com/v2/namespaces/default/tabs";
+const TAB_BYTES: usize = 300 << 10;
+
+/// What those that wait for somebody else hold.
+async fn held_away(client: &Client) -> usize {
+    metric(client, "forebay_room_held_bytes{class=\"away\"} ").await
+}
+
+#[tokio::test]
+async fn reads_behind_a_hanging_conversion_hold_what_was_charged_and_one_more_is_refused_in_its_name() {
+    let scratch = Scratch::new();
+    let mut behind = Behind::start(&scratch).await;
+    behind.hook.answers("convert", json!({ "hang": true }));
+    let definition = tabs::definition(&format!("{}/c/convert", behind.hook.url()), &behind.hook.authority);
+    behind.client.post(CRDS, &definition).await.expect(201);
+    let host_port = format!("{}:1", "h".repeat(TAB_BYTES));
+    let tab = json!({
+        "apiVersion": "example.com/v1", "kind": "Tab", "metadata": { "name": "a" },
+        "spec": { "hostPort": host_port },
+    });
+    behind.client.post(TABS_V1, &tab).await.expect(201);
+
+    behind.read_converted(0..5).await;
+    let held = held_away(&behind.client).await / 5;
+    assert!((4 * TAB_BYTES..8 * TAB_BYTES).contains(&held), "a tree, another, and two texts: {held}");
+    assert_eq!(away(&behind.client, "refused").await, 0, "there is room for those");
+    behind.read_converted(5..50).await;
+    let refused = away(&behind.client, "refused").await;
+    assert!((10..50).contains(&refused), "{refused}");
+    // Other reads go on, of the same object, too.
+    for (path, user) in
+        [(format!("{TABS_V1}/a"), "bob"), (TABS_V1.into(), "alice"), (CONFIG_MAPS.into(), "bob")]
+    {
+        let ask = Ask::get(path).header("impersonate-user", user);
+        behind.client.ask(ask).await.expect(200);
+    }
+    behind.others_write(4, 1).await;
+    let mut left = refused;
+    while left > 0 {
+        let answer = timeout(WAIT, behind.answers.recv()).await.expect("in time").expect("an answer");
+        if answer.code == 500 {
+            // The machine is very slow, and its time was up.
+            continue;
+        }
+        let (status, why) = (answer.expect(429), "too many requests wait for it to answer");
+        let whom = "conversion webhook for tabs.example.com";
+        assert_eq!(text(&status, "/message"), format!("{whom} failed: {why}"));
+        let seconds: u64 = answer.header("retry-after").parse().expect("when to come back");
+        assert!((1..=8).contains(&seconds), "{seconds}");
+        left -= 1;
+    }
+    // Whoever goes takes along what it held.
+    behind.stuck.abort_all();
+    let all_gone = async {
+        while held_away(&behind.client).await > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, all_gone).await.expect("in time");
 }
 
 async fn small_writes_wait_and_others_go_on(count: usize) {

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
 use crate::common::aggregated::Aggregated;
-use crate::common::{Client, Protocol, Scratch, Server, WAIT, said};
+use crate::common::{Ask, Client, Protocol, Scratch, Server, WAIT, said};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -59,10 +59,15 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     let scratch = Scratch::new();
     let (_server, admin, kubelet) = with_kubelet(&scratch).await;
 
-    let log = admin.get(&format!("{PODS}/p/log?container=a&tailLines=5&follow=true")).await;
+    let log = Ask::get(format!("{PODS}/p/log?container=a&tailLines=5&follow=true")).header("cookie", "a=b");
+    let log = admin.ask(log).await;
     assert_eq!((log.code, log.text()), (200, "/containerLogs/default/p/a?follow=true&tailLines=5\n"));
     let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
     assert!(asked.all("x-remote-user").is_empty() && asked.all("authorization").is_empty());
+    assert!(
+        asked.all("cookie").is_empty() && asked.all("x-forwarded-for").is_empty(),
+        "nothing of the client's"
+    );
     for (path, why) in [
         (
             format!("{PODS}/p/log"),
@@ -93,6 +98,7 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     }
     let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
     assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
+    assert_eq!(asked.all("x-forwarded-for"), ["127.0.0.1"]);
 }
 
 /// One that denies `rm`, one that only warns, and one that has whoever comes use container `a`.

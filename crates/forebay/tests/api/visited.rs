@@ -123,6 +123,13 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         let asked = asked.to_ascii_lowercase();
         assert!(asked.contains(&format!("x-forwarded-uri: {proxy}/a%20b/\r\n")), "{asked}");
         assert!(!asked.contains("authorization:") && !asked.contains("accept-encoding:"), "{asked}");
+        assert!(asked.contains("x-forwarded-for: 127.0.0.1\r\n"), "{asked}");
+        // As in kube-apiserver, which a client's URL does not tell.
+        assert!(!asked.contains("x-forwarded-host:") && !asked.contains("x-forwarded-proto:"), "{asked}");
+        let through = Ask::get(format!("{proxy}/text")).header("x-forwarded-for", "10.1.2.3");
+        admin.ask(through).await;
+        let [asked] = &site.asked()[..] else { panic!("asked once") };
+        assert!(asked.to_ascii_lowercase().contains("x-forwarded-for: 10.1.2.3, 127.0.0.1\r\n"), "{asked}");
         let sent_on = admin.get(&format!("{proxy}/moved")).await;
         assert_eq!((sent_on.code, sent_on.header("location")), (302, &*format!("{proxy}/there/")));
         assert_eq!(admin.get(&format!("{proxy}/text")).await.text(), "<a href=\"/x\">");

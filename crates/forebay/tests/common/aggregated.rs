@@ -305,6 +305,14 @@ async fn wished(stream: &mut TlsStream<TcpStream>, wish: &str) -> std::io::Resul
             stream.write_all(&piece).await?;
         }
         "cut" => {}
+        "elsewhere" => {
+            stream.write_all(b"HTTP/1.1 307 Temporary Redirect\r\nContent-Length: 0\r\n").await?;
+            stream.write_all(b"Location: https://evil.example.com/\r\n\r\n").await?;
+        }
+        "open" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n").await?;
+            stream.write_all(b"Access-Control-Allow-Origin: *\r\n\r\n").await?;
+        }
         "upgrade" => {
             let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
             stream.write_all(head.as_bytes()).await?;

@@ -66,6 +66,7 @@ impl FailureSort {
 ///
 /// - `url`: what was asked.
 /// - `lease`: the answer's tree is charged to it.
+/// - `retry_seconds`: when to come back, for whom there was no room behind it.
 ///
 /// # Errors
 /// [`ConversionFailure`]: it is no answer, or not to this; there is no room for it.
@@ -73,6 +74,7 @@ pub fn converted(
     asked: &AskedToConvert<'_>,
     (url, answered): (&str, Result<Answered, NoAnswer>),
     lease: &Lease,
+    retry_seconds: impl FnOnce() -> u32,
 ) -> Result<Vec<Value>, ConversionFailure> {
     let of = |object: &Value| {
         let (group, version) = split_api_version(text(object, "apiVersion"));
@@ -82,6 +84,10 @@ pub fn converted(
     let failed = |sort: FailureSort, why: String| sort.failure(format!("{first} failed: {why}"));
     let review = read(url, answered, lease).map_err(|failure| match failure {
         Unread::Why(why) => failed(FailureSort::Call, why),
+        Unread::Busy(why) => {
+            let busy = Status::new(Reason::TooManyRequests, format!("{first} failed: {why}"));
+            FailureSort::Call.full(busy.retry_after(retry_seconds()))
+        }
         Unread::Full(status) => FailureSort::Call.full(*status),
     })?;
     let made = verify(review, asked).map_err(|why| failed(FailureSort::MalformedResponse, why))?;
@@ -103,6 +109,8 @@ pub fn converted(
 
 enum Unread {
     Why(String),
+    /// Too many wait for it to answer.
+    Busy(String),
     Full(Box<Status>),
 }
 
@@ -111,9 +119,7 @@ fn read(url: &str, answered: Result<Answered, NoAnswer>, lease: &Lease) -> Resul
     let answered = answered.map_err(|none| {
         let why = format!("Post {}: {}", go_quote(url), none.why());
         match none {
-            NoAnswer::Busy(_) => {
-                Unread::Full(Box::new(Status::new(Reason::TooManyRequests, why).retry_after(1)))
-            }
+            NoAnswer::Busy(_) => Unread::Busy(why),
             NoAnswer::Unreached(_) | NoAnswer::Failed(_) => Unread::Why(why),
         }
     })?;

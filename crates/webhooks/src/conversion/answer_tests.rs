@@ -28,7 +28,7 @@ fn answer(of: Value) -> Result<Vec<Value>, String> {
 
 fn judged(answered: Result<Answered, NoAnswer>, objects: &[Value]) -> Result<Vec<Value>, String> {
     let asked = AskedToConvert { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects };
-    converted(&asked, ("https://h/c", answered), &Lease::of_server())
+    converted(&asked, ("https://h/c", answered), &Lease::of_server(), || 1)
         .map_err(|failure| format!("{}: {}", failure.sort.as_str(), failure.status.message))
 }
 
@@ -140,6 +140,22 @@ fn no_answer_says_why() {
 }
 
 #[test]
+fn who_finds_no_room_behind_it_is_told_when_to_come_back_as_others_are() {
+    let asked =
+        AskedToConvert { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects: &[original()] };
+    let told = |seconds| {
+        let busy = Err(NoAnswer::Busy("too many requests wait for it to answer".into()));
+        let failed = converted(&asked, ("https://h/c", busy), &Lease::of_server(), || seconds);
+        failed.expect_err("busy").status
+    };
+    let status = told(7);
+    assert_eq!((status.reason, status.retry_after_seconds), (Reason::TooManyRequests, 7));
+    let why = "Post \"https://h/c\": too many requests wait for it to answer";
+    assert_eq!(status.message, format!("{OF} failed: {why}"));
+    assert_eq!(told(3).retry_after_seconds, 3);
+}
+
+#[test]
 fn an_answer_for_which_there_is_no_room_is_refused_as_that() {
     let lease = Lease::of_one_tree();
     let objects = vec![made(|made| made["spec"]["blob"] = "x".repeat(12 << 20).into())];
@@ -149,7 +165,7 @@ fn an_answer_for_which_there_is_no_room_is_refused_as_that() {
     // As often as it takes to fill what one tree may have.
     let mut refused = None;
     for _ in 0..1_000 {
-        if let Err(failure) = converted(&asked, ("https://h/c", Ok(answered.clone())), &lease) {
+        if let Err(failure) = converted(&asked, ("https://h/c", Ok(answered.clone())), &lease, || 1) {
             refused = Some(failure.status.reason);
             break;
         }
