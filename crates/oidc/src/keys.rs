@@ -17,7 +17,7 @@ use ring::signature::{
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::limits::{KEYS_MAX, SLOW_TRIES_MAX, RSA_BITS};
+use crate::limits::{KEYS_MAX, RSA_BITS, SLOW_TRIES_MAX};
 use crate::token::Token;
 
 /// How a token may be signed.
