@@ -67,8 +67,8 @@ cargo xtask <command>
                             name; --show prints what differs with its objects
   rules --times             say what an evaluation of a rule takes beside cel-go
   suites [suite] [package] [...]
-                            run controller-runtime's own tests, and those of Flux' library of server-side apply, from their
-                            Go modules, on forebay by way of envtest
+                            run controller-runtime's own tests, those of Flux' library of server-side apply, Kueue's and JobSet's,
+                            from their Go modules, on forebay by way of envtest
   e2e [--focus REGEX] [--rival] [--release]
                             run upstream's own specs that need no nodes, on forebay or, with --rival, on kube-apiserver, and say
                             which fail that are not known to; --focus runs those of such a name
