@@ -14,7 +14,6 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::pair::ActsAs;
-use certificates::RequestPart;
 
 /// Whose cases they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,8 +169,8 @@ pub fn draw(plugin: PluginUnderTest, seed: u64) -> PluginCase {
         PluginUnderTest::DefaultIngressClass => draw.classes_of_ingresses(name),
         PluginUnderTest::PodTopologyLabels => draw.topologies(name),
         PluginUnderTest::CertificateSubjectRestriction => draw.subjects(name),
-        PluginUnderTest::CertificateApproval => draw.signers(name, RequestPart::Approval),
-        PluginUnderTest::CertificateSigning => draw.signers(name, RequestPart::Status),
+        PluginUnderTest::CertificateApproval => draw.approvals(name),
+        PluginUnderTest::CertificateSigning => draw.signings(name),
     }
 }
 

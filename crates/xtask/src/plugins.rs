@@ -1,7 +1,7 @@
 //! `cargo xtask plugins`: the differential of admission plugins, whole.
 //!
-//! In: how many cases of each, from which seed, of which plugins. Out: the test's own output; what differs is written to
-//! `plugins.txt` in cargo's target directory. Never: a judgement of its own.
+//! In: how many cases of each, from which seed, of which plugins. Out: the test's own output; what differs is
+//! written to `plugins.txt` in cargo's target directory. Never: a judgement of its own.
 
 use crate::run::{self, Done};
 

@@ -1,5 +1,5 @@
-//! PodTopologyLabels: a pod that is made on a node, and a Binding to one, has the zone and the region of it as
-//! labels. A pod takes over those of its Binding.
+//! PodTopologyLabels: a pod that is made on a node, and a Binding to one, has the zone and the region of it
+//! as labels. A pod takes over those of its Binding.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/podtopologylabels`.
 

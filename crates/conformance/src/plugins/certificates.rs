@@ -38,7 +38,7 @@ const AT: &str = "2026-01-01T00:00:00Z";
 
 /// What a user may do by a part of a request for a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequestPart {
+enum RequestPart {
     Approval,
     Status,
 }
@@ -79,8 +79,16 @@ impl Draw {
         })
     }
 
+    pub(super) fn approvals(&self, name: String) -> PluginCase {
+        self.signers(name, RequestPart::Approval)
+    }
+
+    pub(super) fn signings(&self, name: String) -> PluginCase {
+        self.signers(name, RequestPart::Status)
+    }
+
     /// A user who may change the part, and perhaps approve or sign for some signer, changes it.
-    pub(super) fn signers(&self, name: String, part: RequestPart) -> PluginCase {
+    fn signers(&self, name: String, part: RequestPart) -> PluginCase {
         let signer = self.one(&["example.com/s", "example.com/other", CLIENT]);
         let subject = [vec![SubjectName { sort: SORTS[1], string: STRINGS[0], text: "ann" }]];
         let pem = der::request(&subject, "CERTIFICATE REQUEST", false);

@@ -1,7 +1,8 @@
 //! What owners of services are told: events of endpointslice-controller.
 //!
-//! In: a service, a sentence. Out: an Event. Its name is made of what it says: of servers that share a store one
-//! tells it, and as long as that is kept it is not told again. Never: an error of who tells; that is for the log.
+//! In: a service, a sentence. Out: an Event. Its name is made of what it says: of servers that share a store
+//! one tells it, and as long as that is kept it is not told again. Never: an error of who tells; that is for
+//! the log.
 //!
 //! Source: client-go v0.36.3 `tools/record`.
 

@@ -1,8 +1,8 @@
 //! Services that leave it to the server which zone each endpoint is for: what of nodes that goes by, and what
 //! their owners are told.
 //!
-//! In: services that ask for it, nodes that change, what was planned. Out: the shares of zones; services to be
-//! looked at again; events. Kept of a service is whether it has hints, and what was last said of it. While no
+//! In: services that ask for it, nodes that change, what was planned. Out: the shares of zones; services to
+//! be looked at again; events. Kept of a service is whether it has hints, and what was last said of it. While no
 //! service asks, nothing of a node is looked at. Never: the same said twice in a row.
 
 use std::collections::BTreeMap;

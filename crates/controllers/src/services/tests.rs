@@ -170,8 +170,8 @@ fn hints_are_given_where_traffic_is_to_stay_close_and_taken_away_again() {
     assert_eq!(Closeness::of(&service(automatic)), Closeness::Automatic);
 }
 
-/// Slices of a service that leaves its hints to the server, where zones have so many processors. Endpoints are in
-/// zones.
+/// Slices of a service that leaves its hints to the server, where zones have so many processors. Endpoints
+/// are in zones.
 fn plan_near(zones: &[(&str, u64)], endpoints: &[&str], existing: Vec<Value>) -> SlicePlan {
     let automatic = json!({"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Auto"}}});
     let service = service(automatic);

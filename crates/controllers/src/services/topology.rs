@@ -43,7 +43,8 @@ pub enum NodeShare {
     Of(String, u64),
 }
 
-/// The part of all processors that each zone has. Empty where that cannot be told, or there is one zone alone.
+/// The part of all processors that each zone has. Empty where that cannot be told, or there is one zone
+/// alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ZoneShares(BTreeMap<String, f64>);
 
