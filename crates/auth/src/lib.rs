@@ -7,13 +7,11 @@
 mod access;
 mod asker;
 mod authenticators;
-pub mod authority;
 mod authorizers;
 mod certificates;
 pub mod config;
 mod impersonation;
 pub mod limits;
-pub mod old_certificate;
 pub mod tokens;
 
 pub use access::{Access, Forbidden, ForbiddenAbout, Refused};

@@ -2,11 +2,6 @@
 
 use std::time::Duration;
 
-/// Certificates that are looked at on all ways from a client's to an authority: 8 are on the longest. So many
-/// of one name that each could have signed each make 8,000 ways; at a microsecond for each that is read, of
-/// up to 7 at each step, these take half a millisecond.
-pub const CLIENT_PATH_STEPS_MAX: usize = 64;
-
 /// Longest token of a service account that is looked into: an RSA signature takes 342 B, the claims some
 /// hundred; a longer one counts as unknown.
 pub const TOKEN_BYTES_MAX: usize = 16 << 10;

@@ -11,7 +11,7 @@ use forebay_rt::{Clock, Duration};
 use http::Uri;
 use kube::client::ConfigExt as _;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -129,7 +129,11 @@ impl Tls {
             None => Place::of(&config.cluster_url, 443)?.host,
         };
         let parsed = ServerName::try_from(name.clone()).map_err(|_| Error::ServerName(name))?;
-        let http1 = config.rustls_client_config().map_err(|e| Error::Config(Box::new(e)))?;
+        let mut http1 = config.rustls_client_config().map_err(|e| Error::Config(Box::new(e)))?;
+        if let Some(authorities) = config.root_cert.as_ref().filter(|_| !config.accept_invalid_certs) {
+            let authorities = authorities.iter().map(|der| CertificateDer::from(der.as_slice()));
+            forebay_authorities::believe_servers(&mut http1, authorities);
+        }
         let mut either = http1.clone();
         either.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Tls { name: parsed, either: Arc::new(either), http1: Arc::new(http1) })

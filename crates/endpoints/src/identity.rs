@@ -11,9 +11,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use forebay_auth::authority::ClientAuthority;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Credentials, FrontProxies};
+use forebay_authorities::{CertificateAuthority, Purpose};
 
 use crate::config::{ApiServerConfig, TokenKeys, TokenUser};
 use crate::tls::{self, Serving, TlsError};
@@ -101,7 +101,8 @@ impl Identity {
     /// [`TlsError`]: something in it is no certificate, and who was believed still is.
     pub fn believe(&self, client_ca: &str) -> Result<(), TlsError> {
         let authority =
-            ClientAuthority::from_pem(client_ca, self.serving.algorithms()).map_err(tls::no_authority)?;
+            CertificateAuthority::from_pem(client_ca, Purpose::Clients, self.serving.algorithms())
+                .map_err(tls::no_authority)?;
         self.serving.ask_for(authority.hints())?;
         self.known.credentials.believe(authority);
         self.known.counts.replaced(IdentityPart::ClientAuthorities);
@@ -118,7 +119,8 @@ impl Identity {
     /// [`TlsError`]: something in it is no certificate, and who was believed still is.
     pub fn believe_proxies(&self, authorities: &str, names: &[String]) -> Result<(), TlsError> {
         let authority =
-            ClientAuthority::from_pem(authorities, self.serving.algorithms()).map_err(tls::no_authority)?;
+            CertificateAuthority::from_pem(authorities, Purpose::Clients, self.serving.algorithms())
+                .map_err(tls::no_authority)?;
         self.serving.ask_for_proxies(authority.hints())?;
         let proxies = FrontProxies { authority, names: names.to_vec() };
         self.known.credentials.believe_proxies(proxies);
@@ -152,7 +154,7 @@ impl Identity {
 
 impl Known {
     /// See [`Identity::new`].
-    pub fn new(config: &ApiServerConfig, address: String, authority: Option<ClientAuthority>) -> Known {
+    pub fn new(config: &ApiServerConfig, address: String, authority: Option<CertificateAuthority>) -> Known {
         Known {
             credentials: Arc::new(Credentials::new(authority, &config.tokens)),
             accounts: Arc::new(ServiceAccountTokens::new(config.service_accounts.clone(), address)),

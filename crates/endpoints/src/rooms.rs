@@ -85,8 +85,8 @@ impl Rooms {
         Some((Some(answer), tree))
     }
 
-    /// The lease of a read that somebody else may be asked about: it is counted among answers, and among those
-    /// who wait for that one while it does.
+    /// The lease of a read that somebody else may be asked about: it is counted among answers, and among
+    /// those who wait for that one while it does.
     ///
     /// - `bytes`: what it takes at least.
     ///

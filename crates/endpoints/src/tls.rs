@@ -1,15 +1,15 @@
 //! TLS: what is shown to clients, and which certificates of theirs are taken.
 //!
-//! In: PEM and a policy. Out: transport's TLS, and [`ClientAuthority`], which judges a client's certificate.
-//! The handshake takes any certificate whose key the client has: whether it is trusted is decided for each
-//! request, so that an untrusted or expired one is answered 401 and not with a broken connection.
+//! In: PEM and a policy. Out: transport's TLS, and [`CertificateAuthority`], which judges a client's
+//! certificate. The handshake takes any certificate whose key the client has: whether it is trusted is
+//! decided for each request, so that an untrusted or expired one is answered 401 and not with a broken
+//! connection.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_auth::FrontProxies;
-use forebay_auth::authority::{AuthorityError, ClientAuthority};
-use forebay_auth::old_certificate;
+use forebay_authorities::{AuthorityError, CertificateAuthority, Purpose, old_certificate};
 use forebay_transport::ServerTls;
 pub use forebay_transport::TlsError;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -51,16 +51,16 @@ impl Serving {
     ///
     /// # Errors
     /// [`TlsError`].
-    pub fn new(tls: &Tls) -> Result<(Serving, Option<ClientAuthority>, Option<FrontProxies>), TlsError> {
+    pub fn new(tls: &Tls) -> Result<(Serving, Option<CertificateAuthority>, Option<FrontProxies>), TlsError> {
         let algorithms = tls.provider.signature_verification_algorithms;
         let authority = tls.client_ca.as_deref();
         let authority = authority
-            .map(|pem| ClientAuthority::from_pem(pem, algorithms))
+            .map(|pem| CertificateAuthority::from_pem(pem, Purpose::Clients, algorithms))
             .transpose()
             .map_err(no_authority)?;
         let proxies = tls.front_proxies.as_ref().map(|trust| {
-            let authority =
-                ClientAuthority::from_pem(&trust.authorities, algorithms).map_err(no_authority)?;
+            let authority = CertificateAuthority::from_pem(&trust.authorities, Purpose::Clients, algorithms)
+                .map_err(no_authority)?;
             Ok::<_, TlsError>(FrontProxies { authority, names: trust.names.clone() })
         });
         let proxies = proxies.transpose()?;
@@ -394,7 +394,8 @@ mod tests {
         assert_eq!(shown(&early), ders(&first.0)[0]);
         let names = |of: &str| {
             let algorithms = ring::default_provider().signature_verification_algorithms;
-            let authority = ClientAuthority::from_pem(of, algorithms).expect("certificates");
+            let authority =
+                CertificateAuthority::from_pem(of, Purpose::Clients, algorithms).expect("certificates");
             authority.hints().clone()
         };
         let bytes = |of: &str| names(of).iter().map(|name| name.as_ref().to_vec()).collect::<Vec<_>>();

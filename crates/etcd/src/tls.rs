@@ -130,8 +130,9 @@ fn renewed(known: &TlsFiles, reread: &Reread) -> Result<Option<(TlsFiles, Arc<Cl
 /// What to speak TLS with.
 fn config(files: &TlsFiles) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates("cafile", files.ca.as_deref().ok_or(TlsError::NoAuthority)?)? {
-        roots.add(certificate).map_err(TlsError::Unusable)?;
+    let authorities = certificates("cafile", files.ca.as_deref().ok_or(TlsError::NoAuthority)?)?;
+    for certificate in &authorities {
+        roots.add(certificate.clone()).map_err(TlsError::Unusable)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -148,6 +149,7 @@ fn config(files: &TlsFiles) -> Result<Arc<ClientConfig>, TlsError> {
         }
         None => builder.with_no_client_auth(),
     };
+    forebay_authorities::believe_servers(&mut config, authorities);
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(Arc::new(config))
 }

@@ -8,8 +8,8 @@
 //! for an answer that is none, `apiVersion` and `kind` for another's; `convert` says how the objects of a
 //! ConversionReview are converted ([`tabs`]); `hang` for none at all, `cut` for a
 //! connection that ends, `delay_ms` for one that comes later; `length` for what the head says of how long it
-//! is, and `flood` for so many bytes of it. As a provider of [`tokens`] it gives documents, by
-//! their names.
+//! is, and `flood` for so many bytes of it; `location` for where it sends on. As a provider of [`tokens`] it
+//! gives documents, by their names.
 #![allow(
     clippy::disallowed_methods,
     reason = "it is another process to what is tested, with a clock of its own"
@@ -52,6 +52,8 @@ pub struct AskedReview {
     pub who: String,
     /// Of the URL.
     pub query: String,
+    /// What was shown in the head; empty, if nothing was.
+    pub authorization: String,
     pub review: Value,
 }
 
@@ -83,7 +85,14 @@ impl Hook {
         let key = rcgen::KeyPair::generate().expect("a key");
         let names = vec!["127.0.0.1".to_owned(), "svc.hooks.svc".to_owned()];
         let own = rcgen::CertificateParams::new(names).expect("parameters");
-        let own = own.self_signed(&key).expect("a certificate");
+        // As envtest makes them: the authority that signed it is known to nobody, and whoever connects is
+        // given the certificate itself to be believed.
+        let forgotten = rcgen::KeyPair::generate().expect("a key");
+        let mut authority = rcgen::CertificateParams::new(vec![]).expect("parameters");
+        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        authority.distinguished_name.push(rcgen::DnType::CommonName, "nobody");
+        let issuer = rcgen::Issuer::from_params(&authority, &forgotten);
+        let own = own.signed_by(&key, &issuer).expect("a certificate");
         let chain = vec![own.der().clone()];
         let secret = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -5,7 +5,7 @@
 use std::error::Error as StdError;
 use std::io;
 
-use rustls::CertificateError;
+use forebay_authorities::go_words;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -44,21 +44,10 @@ pub fn of_connect(address: &str, source: &io::Error) -> String {
 
 pub fn of_handshake(source: &io::Error) -> String {
     let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let verify = |why: &str| format!("tls: failed to verify certificate: x509: {why}");
     match inner {
-        Some(rustls::Error::InvalidCertificate(why)) => match why {
-            // Somebody else of the same name is not known, either.
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                verify("certificate signed by unknown authority")
-            }
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                verify("certificate has expired or is not yet valid")
-            }
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                verify("certificate is not valid for the name")
-            }
-            other => verify(&other.to_string()),
-        },
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            format!("tls: failed to verify certificate: x509: {}", go_words(why))
+        }
         Some(other) => format!("tls: {other}"),
         None if source.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
         None => source.to_string(),

@@ -106,8 +106,8 @@ impl ProxyRoute {
         self.is_available.load(Ordering::Relaxed)
     }
 
-    /// Sends a client's request on in the name of `caller`, if the server is known to be there. Its answer may
-    /// not send the client elsewhere, nor let other sites in.
+    /// Sends a client's request on in the name of `caller`, if the server is known to be there. Its answer
+    /// may not send the client elsewhere, nor let other sites in.
     ///
     /// # Errors
     /// [`ProxyError`].

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use forebay_authorities::believe_servers;
 use rustls::client::ResolvesClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -86,7 +87,7 @@ pub fn config(trust: &Trust, own: Option<&ClientIdentity>) -> Result<Arc<ClientC
     let builder = ClientConfig::builder_with_provider(provider.clone());
     let builder = builder.with_safe_default_protocol_versions().map_err(|why| why.to_string())?;
     let builder = match trust {
-        Trust::Bundle(pem) => builder.with_root_certificates(roots(pem)?),
+        Trust::Bundle(_) => builder.with_root_certificates(RootCertStore::empty()),
         Trust::System => builder.with_root_certificates(system()),
         Trust::Anybody => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody { provider }))
@@ -96,16 +97,18 @@ pub fn config(trust: &Trust, own: Option<&ClientIdentity>) -> Result<Arc<ClientC
         Some(own) => builder.with_client_cert_resolver(Arc::new(own.clone())),
         None => builder.with_no_client_auth(),
     };
+    if let Trust::Bundle(pem) = trust {
+        believe_servers(&mut config, authorities(pem)?);
+    }
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 
-fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(pem).flatten());
-    match roots.is_empty() {
+fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let all: Vec<_> = CertificateDer::pem_slice_iter(pem).flatten().collect();
+    match all.is_empty() {
         true => Err("unable to load root certificates: unable to parse bytes as PEM block".to_owned()),
-        false => Ok(roots),
+        false => Ok(all),
     }
 }
 

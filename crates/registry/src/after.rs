@@ -19,25 +19,21 @@ use crate::rights_source;
 use crate::services;
 use crate::write::deletion;
 
-/// What other writes are judged by from the cache, once its writer is answered.
-const DECIDES: [&str; 3] = ["namespaces", "limitranges", "resourcequotas"];
+/// What other writes are judged by, or filled in from, out of the cache, once its writer is answered.
+const DECIDES: [(&str, &str); 7] = [
+    ("", "namespaces"),
+    ("", "limitranges"),
+    ("", "resourcequotas"),
+    ("networking.k8s.io", "ingressclasses"),
+    ("node.k8s.io", "runtimeclasses"),
+    ("scheduling.k8s.io", "priorityclasses"),
+    ("storage.k8s.io", "storageclasses"),
+];
 
 /// What follows a write. A CRD is served, and a namespace that is on its way out takes nothing new, or
 /// no more than its limits say.
 pub(crate) async fn write(context: &Context, served: &Served, object: &Object) {
-    if served.is_crd() {
-        crds_taken_in(context, object.revision()).await;
-    } else if policy_source::has(served) {
-        policy_source::take_in(context, served, object.revision()).await;
-    } else if rights_source::has(served) {
-        rights_source::take_in(context, served, object.revision()).await;
-    } else if DECIDES.iter().any(|resource| served.is("", resource))
-        && let Some(store) = &served.store
-    {
-        let deadline = context.clock.now() + TAKEN_IN_WAIT;
-        // A cache that is behind for so long is behind for everybody: the write itself is done.
-        let _late = store.cacher.at_least(object.revision(), deadline).await;
-    }
+    taken_in(context, served, object.revision()).await;
 }
 
 /// What follows a delete: a CRD's end is taken in, what the object had is given back, and the Endpoints of a
@@ -49,14 +45,8 @@ pub(crate) async fn delete(
     revision: Revision,
     mode: Mode,
 ) {
-    if served.is_crd() {
-        crds_taken_in(context, revision).await;
-    } else if policy_source::has(served) && mode == Mode::Commit {
-        policy_source::take_in(context, served, revision).await;
-    } else if rights_source::has(served) && mode == Mode::Commit {
-        rights_source::take_in(context, served, revision).await;
-    }
     if mode == Mode::Commit {
+        taken_in(context, served, revision).await;
         services::after_delete(context, served, object, revision).await;
         if served.is("", "services") {
             match delete_endpoints(context, object).await {
@@ -69,9 +59,21 @@ pub(crate) async fn delete(
     }
 }
 
-/// Waits until the catalog knows the CRDs as of `revision`.
-async fn crds_taken_in(context: &Context, revision: Revision) {
-    context.catalog_at_least(revision, context.clock.now() + TAKEN_IN_WAIT).await;
+/// Waits until other requests are judged by what there is as of `revision`, if they are by what is served.
+async fn taken_in(context: &Context, served: &Served, revision: Revision) {
+    let deadline = context.clock.now() + TAKEN_IN_WAIT;
+    if served.is_crd() {
+        context.catalog_at_least(revision, deadline).await;
+    } else if policy_source::has(served) {
+        policy_source::take_in(context, served, revision).await;
+    } else if rights_source::has(served) {
+        rights_source::take_in(context, served, revision).await;
+    } else if DECIDES.iter().any(|(group, resource)| served.is(group, resource))
+        && let Some(store) = &served.store
+    {
+        // A cache that is behind for so long is behind for everybody: the write itself is done.
+        let _late = store.cacher.at_least(revision, deadline).await;
+    }
 }
 
 /// Deletes the Endpoints of a Service that is gone, as upstream does, lest a new one of its name finds them.

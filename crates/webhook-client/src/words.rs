@@ -5,8 +5,8 @@
 use std::error::Error as StdError;
 use std::io;
 
+use forebay_authorities::go_words;
 use forebay_connector::Error;
-use rustls::CertificateError;
 
 /// See the module's doc.
 pub fn of(error: &Error) -> String {
@@ -43,16 +43,10 @@ fn of_connect(source: &io::Error) -> String {
 
 fn of_handshake(source: &io::Error) -> String {
     let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let verify = |why: &str| format!("tls: failed to verify certificate: x509: {why}");
     match inner {
-        Some(rustls::Error::InvalidCertificate(why)) => match why {
-            CertificateError::UnknownIssuer => verify("certificate signed by unknown authority"),
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                verify("certificate has expired or is not yet valid")
-            }
-            CertificateError::NotValidForName => verify("certificate is not valid for the name"),
-            other => verify(&other.to_string()),
-        },
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            format!("tls: failed to verify certificate: x509: {}", go_words(why))
+        }
         Some(other) => format!("tls: {other}"),
         None if source.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
         None => source.to_string(),

@@ -1,8 +1,8 @@
 //! `cargo xtask ci`: every check, in the order in which they are cheap.
 //!
 //! In: the checkout. Out: each step with its duration, the lines of `cargo test`, and last what failed, once
-//! more, and `N passed, N failed`. Never: a test left out in a CI run; what needs the Go peers gets them built
-//! first.
+//! more, and `N passed, N failed`. Never: a test left out in a CI run; what needs the Go peers gets them
+//! built first.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
@@ -149,8 +149,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds a `test result: ok. 3 passed; 1 failed; …` line, and keeps what is said of failures before it; other
-    /// lines count nothing.
+    /// Adds a `test result: ok. 3 passed; 1 failed; …` line, and keeps what is said of failures before it;
+    /// other lines count nothing.
     fn add(&mut self, line: &str) {
         self.failing |= line == "failures:";
         if self.failing && self.failures.len() < FAILURE_LINES {

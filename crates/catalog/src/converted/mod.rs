@@ -120,8 +120,8 @@ impl Converted {
         Ok(shown)
     }
 
-    /// The bytes that are stored for an object of this version. While the webhook is asked, the request has no
-    /// turn.
+    /// The bytes that are stored for an object of this version. While the webhook is asked, the request has
+    /// no turn.
     ///
     /// - `body`: the object as JSON, in this version.
     ///
@@ -138,8 +138,8 @@ impl Converted {
         context.away(self.converter.stored(&body, lease)).await
     }
 
-    /// An object of any of the versions in another, as the webhook has it. While that is asked, the request has
-    /// no turn.
+    /// An object of any of the versions in another, as the webhook has it. While that is asked, the request
+    /// has no turn.
     ///
     /// # Errors
     /// As [`Converted::shown`].

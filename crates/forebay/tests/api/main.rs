@@ -5,6 +5,7 @@ mod common;
 
 mod aggregation;
 mod apply;
+mod at_once;
 mod custom;
 mod expiry;
 mod forms;

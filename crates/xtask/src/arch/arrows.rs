@@ -26,16 +26,17 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("crd", &["apimachinery", "cel", "merge"]),
     ("policy", &["apimachinery", "cel"]),
     ("webhooks", &["apimachinery", "crd", "policy"]),
-    ("webhook-client", &["apimachinery", "connector", "rt", "webhooks"]),
+    ("webhook-client", &["apimachinery", "authorities", "connector", "rt", "webhooks"]),
     ("printers", &["apimachinery", "schema"]),
     ("backend", &["apimachinery", "object", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
     ("grpc", &["apimachinery"]),
     ("encryption", &["apimachinery", "backend", "grpc", "rt", "schema", "yaml"]),
-    ("etcd", &["apimachinery", "backend", "grpc", "revlog", "rt"]),
+    ("etcd", &["apimachinery", "authorities", "backend", "grpc", "revlog", "rt"]),
     ("etcd-codec", &["apimachinery", "backend", "encryption", "etcd", "schema"]),
     ("migrate", &["apimachinery", "embedded", "encryption", "etcd", "pki", "rt"]),
     ("watchcache", &["apimachinery", "backend", "object", "revlog", "rt"]),
+    ("authorities", &[]),
     ("certificate-names", &[]),
     ("strategy", &["apimachinery", "cel", "certificate-names", "crd", "flow", "policy", "schema"]),
     (
@@ -93,6 +94,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &[
             "api",
             "apimachinery",
+            "authorities",
             "authorization",
             "certificate-names",
             "documents",
@@ -107,7 +109,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("spans", &["apimachinery", "rt"]),
     ("span-export", &["rt", "spans"]),
     ("transport", &["rt"]),
-    ("proxy", &["apimachinery", "rt", "transport"]),
+    ("proxy", &["apimachinery", "authorities", "rt", "transport"]),
     ("kubelet", &["apimachinery", "catalog", "proxy", "registry"]),
     ("aggregator", &["api", "apimachinery", "catalog", "documents", "object", "proxy", "registry", "rt"]),
     (
@@ -131,6 +133,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "apimachinery",
             "audit",
             "auth",
+            "authorities",
             "authorization",
             "catalog",
             "documents",
@@ -154,7 +157,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("view", &["apimachinery", "object"]),
     ("client", &["apimachinery", "object", "rt"]),
-    ("connector", &["apimachinery", "client", "rt"]),
+    ("connector", &["apimachinery", "authorities", "client", "rt"]),
     (
         "informer",
         &[

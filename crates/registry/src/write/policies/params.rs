@@ -61,18 +61,15 @@ pub(super) async fn collect(
         return Ok(Err(unsynced(kind)));
     };
     let store = shown.store();
-    let mut found = match look(store, of, place, lease)? {
+    if store.cacher.snapshot().is_err() {
+        return Ok(Err(unsynced(kind)));
+    }
+    // One of them may have been written, or changed, a moment ago: whoever was told so counts on it.
+    context.fresh(store).await?;
+    let found = match look(store, of, place, lease)? {
         Ok(found) => found,
         Err(why) => return Ok(Err(why.unwrap_or_else(|| unsynced(kind)))),
     };
-    if found.is_empty() {
-        // It may have been written a moment ago.
-        context.fresh(store).await?;
-        found = match look(store, of, place, lease)? {
-            Ok(found) => found,
-            Err(why) => return Ok(Err(why.unwrap_or_else(|| unsynced(kind)))),
-        };
-    }
     if found.is_empty() && of.not_found == NotFound::Deny {
         let why = "no params found for policy binding with `Deny` parameterNotFoundAction";
         return Ok(Err(why.to_owned()));

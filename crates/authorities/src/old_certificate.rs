@@ -1,73 +1,22 @@
 //! Client certificates of X.509 version 1, which `openssl x509 -req` makes unless it is told otherwise: they
 //! have no extensions, and the library that judges the others does not read them.
 //!
-//! In: a certificate of that version. Out: whether the client has its key, and whether an authority signed
-//! it. Such a certificate says nothing of its use, which means any; it is taken only from an authority
-//! itself, without intermediates. Its signature is one that the others may have too: none with SHA-1, and
-//! none by an RSA key of less than 2048 bits, which it may not have itself either.
+//! In: a certificate of that version. Out: whether the client has its key. Such a certificate says nothing of
+//! its use, which means any; it is taken only from an authority itself, without intermediates. Never: of a
+//! server, which has to say its names in an extension.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
-use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm, SubjectPublicKeyInfoDer};
+use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 use rustls::sign::public_key_to_spki;
 use rustls::{CertificateError, DigitallySignedStruct, Error};
-use webpki::Error as Refusal;
-use x509_parser::asn1_rs::{Any, FromDer as _};
 use x509_parser::prelude::{X509Certificate, X509Version};
-use x509_parser::public_key::PublicKey;
 
 use crate::authority::parsed;
-
-/// Bits of an RSA key that counts.
-const RSA_BITS_MIN: usize = 2048;
 
 /// Whether the certificate is of that version.
 pub fn is_old(certificate: &CertificateDer<'_>) -> bool {
     parsed(certificate).is_ok_and(|certificate| certificate.version() == X509Version::V1)
-}
-
-/// Whether `root` signed the certificate, in one of `algorithms`.
-///
-/// # Errors
-/// Why that is not so.
-pub fn is_signed_by(
-    leaf: &CertificateDer<'_>,
-    root: &CertificateDer<'_>,
-    algorithms: &[&dyn SignatureVerificationAlgorithm],
-) -> Result<(), Refusal> {
-    let (inside, outside) = algorithm_of(leaf).ok_or(Refusal::BadDer)?;
-    let (leaf, root) = (parsed(leaf)?, parsed(root)?);
-    if root.subject().as_raw() != leaf.issuer().as_raw() {
-        return Err(Refusal::UnknownIssuer);
-    }
-    if inside != outside {
-        return Err(Refusal::SignatureAlgorithmMismatch);
-    }
-    if let Ok(PublicKey::RSA(key)) = leaf.public_key().parsed()
-        && key.key_size() < RSA_BITS_MIN
-    {
-        return Err(Refusal::InvalidSignatureForPublicKey);
-    }
-    let key = root.public_key();
-    let bits = &key.subject_public_key.data;
-    let is_good = algorithms.iter().any(|algorithm| {
-        algorithm.signature_alg_id().as_ref() == outside
-            && public_key_to_spki(&algorithm.public_key_alg_id(), bits).as_ref() == key.raw
-            && algorithm
-                .verify_signature(bits, leaf.tbs_certificate.as_ref(), &leaf.signature_value.data)
-                .is_ok()
-    });
-    if is_good { Ok(()) } else { Err(Refusal::InvalidSignatureForPublicKey) }
-}
-
-/// How a certificate says that it is signed, in what is signed and beside it.
-fn algorithm_of<'a>(certificate: &'a CertificateDer<'_>) -> Option<(&'a [u8], &'a [u8])> {
-    let element = |bytes: &'a [u8]| Any::from_der(bytes).ok();
-    let (behind, signed) = element(element(certificate)?.1.data)?;
-    let outside = element(behind)?.1.data;
-    // Of this version it stands right behind the serial number.
-    let (behind, _serial_number) = element(signed.data)?;
-    Some((element(behind)?.1.data, outside))
 }
 
 /// Whether the certificate's key made the signature of a TLS 1.3 handshake.
@@ -119,9 +68,11 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use rustls::crypto::ring;
+    use webpki::Error as Refusal;
 
     use super::*;
-    use crate::authority::ClientAuthority;
+    use crate::signature::is_signed_by;
+    use crate::{CertificateAuthority, Purpose};
 
     /// Made with `openssl req -x509` and `openssl x509 -req`.
     fn certificate(text: &str) -> CertificateDer<'static> {
@@ -188,7 +139,9 @@ mod tests {
         let pem = |name: &str| format!("-----BEGIN CERTIFICATE-----\n{name}-----END CERTIFICATE-----\n");
         let (own, namesake) =
             (pem(include_str!("testdata/authority.b64")), pem(include_str!("testdata/namesake.b64")));
-        let authorities = |pem: &str| ClientAuthority::from_pem(pem, algorithms).expect("certificates");
+        let authorities = |pem: &str| {
+            CertificateAuthority::from_pem(pem, Purpose::Clients, algorithms).expect("certificates")
+        };
         let chain = [file!("version1")];
         let both = authorities(&format!("{namesake}{own}"));
         let word = both.judge(&chain, IN_TIME).expect("good");
