@@ -3,12 +3,17 @@
 //!
 //! In: a plugin, a seed. Out: a [`PluginCase`], the same each time. Never: a look at a server.
 
+mod certificates;
+mod der;
 mod optional;
 mod small;
+mod topology;
 
 use forebay_rt::Random;
 use http::Method;
 use serde_json::{Map, Value, json};
+
+use crate::pair::ActsAs;
 
 /// Whose cases they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +38,10 @@ pub enum PluginUnderTest {
     PodTolerationRestriction,
     DefaultStorageClass,
     DefaultIngressClass,
+    PodTopologyLabels,
+    CertificateSubjectRestriction,
+    CertificateApproval,
+    CertificateSigning,
 }
 
 /// Those that are off unless somebody turns them on, and those that go by a default of the whole cluster.
@@ -59,7 +68,7 @@ pub fn defaults() -> Vec<(&'static str, Value)> {
 }
 
 /// Those that look at one namespace, or at objects of a case's own.
-pub const PLUGINS: [PluginUnderTest; 11] = [
+pub const PLUGINS: [PluginUnderTest; 13] = [
     PluginUnderTest::LimitRanger,
     PluginUnderTest::ResourceQuota,
     PluginUnderTest::PodSecurity,
@@ -71,7 +80,14 @@ pub const PLUGINS: [PluginUnderTest; 11] = [
     PluginUnderTest::PersistentVolumeClaimResize,
     PluginUnderTest::NamespaceLifecycle,
     PluginUnderTest::PodResizeValidator,
+    PluginUnderTest::PodTopologyLabels,
+    PluginUnderTest::CertificateSubjectRestriction,
 ];
+
+/// Those that ask what somebody may do, and by which flag that is decided.
+pub const OF_RIGHTS: [PluginUnderTest; 2] =
+    [PluginUnderTest::CertificateApproval, PluginUnderTest::CertificateSigning];
+pub const DECIDED: &str = "--authorization-mode=RBAC";
 
 /// One namespace and what is done in it.
 #[derive(Clone, Debug)]
@@ -95,8 +111,27 @@ pub struct PluginStep {
     /// With its query.
     pub path: String,
     pub body: Value,
+    /// As whom it is asked; the administrator, if nobody is said.
+    pub user: Option<ActsAs>,
     /// It is asked again until it is answered so, and not compared: a server hears of something later.
-    pub until: Option<u16>,
+    pub until: Option<Until>,
+}
+
+/// An answer that shows that a server has heard of something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Until {
+    Code(u16),
+    /// Where in the object, and what is there then.
+    Shows(String, Value),
+}
+
+impl Until {
+    pub fn is_met(&self, code: u16, body: &Value) -> bool {
+        match self {
+            Until::Code(wanted) => code == *wanted,
+            Until::Shows(at, wanted) => body.pointer(at) == Some(wanted),
+        }
+    }
 }
 
 /// What the last quota of a namespace lets none in of: who is refused one has been heard of all before it.
@@ -132,6 +167,10 @@ pub fn draw(plugin: PluginUnderTest, seed: u64) -> PluginCase {
         PluginUnderTest::PodTolerationRestriction => draw.tolerations_of_namespaces(name),
         PluginUnderTest::DefaultStorageClass => draw.classes_of_claims(name),
         PluginUnderTest::DefaultIngressClass => draw.classes_of_ingresses(name),
+        PluginUnderTest::PodTopologyLabels => draw.topologies(name),
+        PluginUnderTest::CertificateSubjectRestriction => draw.subjects(name),
+        PluginUnderTest::CertificateApproval => draw.approvals(name),
+        PluginUnderTest::CertificateSigning => draw.signings(name),
     }
 }
 

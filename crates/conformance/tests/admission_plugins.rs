@@ -1,8 +1,8 @@
 //! What admission plugins make of objects, ours and kube-apiserver's: the same answer, the same warnings, the
 //! same object, and quotas with the same counts.
 //!
-//! In: `FOREBAY_PLUGIN_CASES` cases for each plugin from seed `FOREBAY_PLUGIN_CASES_FROM` on; `cargo xtask
-//! plugins` sets them. Out: every difference.
+//! In: `FOREBAY_PLUGIN_CASES` cases for each plugin from seed `FOREBAY_PLUGIN_CASES_FROM` on, of those that
+//! `FOREBAY_PLUGIN_CASES_OF` names, or of all; `cargo xtask plugins` sets them. Out: every difference.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,8 @@ use forebay_clients::needs;
 use forebay_conformance::normal::{Chosen, normal};
 use forebay_conformance::pair::Request;
 use forebay_conformance::plugins::{
-    ENABLED, OPTIONAL, PLUGINS, PluginCase, PluginStep, PluginUnderTest, SENTINEL, defaults, draw,
+    DECIDED, ENABLED, OF_RIGHTS, OPTIONAL, PLUGINS, PluginCase, PluginStep, PluginUnderTest, SENTINEL,
+    defaults, draw,
 };
 use forebay_conformance::{Answer, Pair, Peer};
 use futures_util::StreamExt;
@@ -48,6 +49,15 @@ async fn plugins_that_are_turned_on_say_and_make_the_same() {
         hears_of_defaults(peer).await;
     }
     agree(&pair, &OPTIONAL, ".optional").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plugins_that_ask_for_rights_say_the_same() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let (pair, _cluster) = Pair::start_told(&[DECIDED]).await.expect("both servers");
+    agree(&pair, &OF_RIGHTS, ".rights").await;
 }
 
 /// Waits until a server has heard of the default classes.
@@ -88,7 +98,10 @@ async fn agree(pair: &Pair, plugins: &[PluginUnderTest], suffix: &str) {
     let (count, from) = (asked("", COUNT), asked("_FROM", 1));
     let mut failure = String::new();
     let mut different = 0;
-    for plugin in plugins.iter().copied() {
+    let of = std::env::var("FOREBAY_PLUGIN_CASES_OF").unwrap_or_default();
+    let is_asked =
+        |plugin: &PluginUnderTest| of.is_empty() || of.split(',').any(|name| name == format!("{plugin:?}"));
+    for plugin in plugins.iter().copied().filter(is_asked) {
         let cases = futures_util::stream::iter((from..from + count).map(|seed| draw(plugin, seed)));
         let mut found = cases.map(|case| async move { compare(pair, &case).await }).buffer_unordered(AT_ONCE);
         let (mut refused, mut all) = (0, 0);
@@ -195,7 +208,8 @@ async fn compare(pair: &Pair, case: &PluginCase) -> Compared {
     for one in steps {
         let (ours, theirs) = (stepped(&pair.ours, one).await, stepped(&pair.theirs, one).await);
         if one.until.is_none() {
-            compared.take(&format!("{name}: {} {} {}", one.method, one.path, one.body), ours, theirs);
+            let who = one.user.as_ref().map_or("", |user| &user.name);
+            compared.take(&format!("{name}: {} {} {} {who}", one.method, one.path, one.body), ours, theirs);
         }
     }
     compared
@@ -210,11 +224,12 @@ async fn stepped(peer: &Peer, step: &PluginStep) -> Answer {
     if !step.body.is_null() {
         request.body = step.body.to_string().into_bytes();
     }
+    request.user = step.user.clone();
     for _ in 0..ASKED_MAX {
         let answer = peer.ask(&request, "application/json").await.expect("an answer");
-        if step.until.is_none_or(|code| code == answer.code) {
-            let text = || Value::String(String::from_utf8_lossy(&answer.body).into_owned());
-            let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| text());
+        let text = || Value::String(String::from_utf8_lossy(&answer.body).into_owned());
+        let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| text());
+        if step.until.as_ref().is_none_or(|until| until.is_met(answer.code, &body)) {
             return Answer { code: answer.code, warnings: answer.warnings, body };
         }
     }

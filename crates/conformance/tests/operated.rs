@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use forebay_clients::https::Call;
 use forebay_clients::needs;
 use forebay_conformance::pair::{RawAnswer, Request};
 use forebay_conformance::{Pair, Peer};
@@ -183,6 +184,48 @@ async fn connections_are_judged_alike() {
         let theirs = pair.theirs.send(method.clone(), &path, None).await.expect("an answer");
         if ours != theirs {
             faults.push(format!("{method} {path}\n  ours   {ours:?}\n  theirs {theirs:?}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_without_pods_behind_it_is_no_way_to_anybody() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let pair = Pair::start().await.expect("both servers");
+    // Not by the client of the pair, which asks five times more, 31 s in all, for what is not available.
+    let ask = |peer: &Peer, method: &str, path: &str| {
+        let answer = peer.server.ask(Call { method, path, body: "" }).expect("an answer");
+        (answer.code, serde_json::from_str::<Value>(&answer.body).unwrap_or_else(|_| json!(answer.body)))
+    };
+    for peer in [&pair.ours, &pair.theirs] {
+        // Theirs is there a while after the server is.
+        let mut asked = 0..2_000;
+        let is_there = |_| ask(peer, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").0 == 200;
+        assert!(asked.any(is_there), "nobody makes its Endpoints");
+    }
+    let mut faults = Vec::new();
+    for path in [
+        "kubernetes/proxy",
+        "kubernetes/proxy/",
+        "kubernetes:443/proxy/version",
+        "https:kubernetes:443/proxy",
+        "https:kubernetes:443/proxy/version?x=1",
+        "https:kubernetes:https/proxy/",
+        "https:kubernetes:444/proxy/",
+        "none/proxy/",
+        "none:443/proxy/",
+        "a:b:c:d/proxy/",
+        "ftp:kubernetes:443/proxy/",
+    ] {
+        for method in ["GET", "POST"] {
+            let path = format!("/api/v1/namespaces/default/services/{path}");
+            let (ours, theirs) = (ask(&pair.ours, method, &path), ask(&pair.theirs, method, &path));
+            if ours != theirs {
+                faults.push(format!("{method} {path}\n  ours   {ours:?}\n  theirs {theirs:?}"));
+            }
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -69,6 +69,9 @@ pub const SLICES_PAUSE: Duration = Duration::from_secs(1);
 /// Objects of a namespace that are looked at before others have their turn.
 pub const PODS_LOOKED_AT_MAX: usize = 256;
 
+/// Nodes that are read before others have their turn: some 20 us each.
+pub const NODES_READ_MAX: usize = 32;
+
 /// Ports of all pods of a service, those that are the same counted once: 2^18 x 200 B = 52 MB. Beyond, its
 /// endpoints stay as they are, and the log says so.
 pub const ENDPOINT_PORTS_MAX: usize = 1 << 18;

@@ -209,8 +209,85 @@ async fn a_pod_on_a_node_that_is_not_there_is_led_to_once_the_node_is() {
         })
         .await;
     assert!(addresses(&until(&world, "web", |slices| slices.len() == 1).await).is_empty());
+    let lost = "Error updating Endpoint Slices for Service default/web: skipping Pod a for Service default/web: Node \
+                late Not Found";
+    until_said(&world, ("Warning", "FailedToUpdateEndpointSlices", lost)).await;
     node(&world, "late", "z").await;
     until(&world, "web", |slices| addresses(slices) == [("10.1.0.1".to_owned(), true)]).await;
+}
+
+/// A node that is ready, and has processors.
+async fn ready_node(world: &World, name: &str, zone: &str) {
+    let labels = json!({"topology.kubernetes.io/zone": zone});
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+    world.create("@v1/nodes", node).await;
+    is_ready(world, name, "True").await;
+}
+
+async fn is_ready(world: &World, node: &str, status: &str) {
+    let condition = json!({"type": "Ready", "status": status, "reason": "r", "message": "m"});
+    let status = json!({"allocatable": {"cpu": "2"}, "capacity": {"cpu": "2"}, "conditions": [condition]});
+    world.merge(&format!("@v1/nodes/{node}/status"), json!({"status": status})).await;
+}
+
+/// Waits until an event says so of a service.
+async fn until_said(world: &World, wanted: (&str, &str, &str)) {
+    let target = world.target("@v1/events/default");
+    let mut informer = world.registry.informer(&target, &ListOptions::default()).expect("listens");
+    let deadline = world.registry.clock().now() + std::time::Duration::from_secs(120);
+    loop {
+        while let Some(notice) = informer.try_next() {
+            let Notice::Put(event) = notice else { continue };
+            let event = target.served.to_value(&event).expect("an event");
+            let said = ["type", "reason", "message"].map(|member| event[member].as_str().unwrap_or_default());
+            assert_eq!(event["involvedObject"]["kind"], "Service");
+            if (said[0], said[1], said[2]) == wanted {
+                return;
+            }
+        }
+        tokio::select! {
+            () = informer.ready() => {}
+            () = world.registry.clock().sleep_until(deadline) => panic!("nobody says {wanted:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_leaves_hints_to_the_server_has_them_while_nodes_say_where_they_are() {
+    let world = World::with("endpointslice-controller").await;
+    for (name, zone) in [("n-a", "a"), ("n-b", "b")] {
+        ready_node(&world, name, zone).await;
+    }
+    let mut web = service("web", json!({}));
+    web["metadata"]["annotations"] = json!({"service.kubernetes.io/topology-mode": "Auto"});
+    world.create(SERVICES, web).await;
+    for (name, node, ip) in [("a", "n-a", "10.1.0.1"), ("b", "n-b", "10.1.0.2")] {
+        pod(&world, name, "web", node).await;
+        run(&world, name, ip, true).await;
+    }
+    let zones = |slices: &[Value]| {
+        let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten());
+        let zone = |endpoint: &Value| endpoint["hints"]["forZones"][0]["name"].as_str().map(str::to_owned);
+        let mut all: Vec<Option<String>> = endpoints.map(zone).collect();
+        all.sort();
+        all
+    };
+    let own = [Some("a".to_owned()), Some("b".to_owned())];
+    until(&world, "web", |slices| zones(slices) == own).await;
+    let enabled = "Topology Aware Hints has been enabled, addressType: IPv4";
+    until_said(&world, ("Normal", "TopologyAwareHintsEnabled", enabled)).await;
+    is_ready(&world, "n-b", "False").await;
+    until(&world, "web", |slices| zones(slices) == [None, None]).await;
+    let disabled = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, \
+                    addressType: IPv4";
+    until_said(&world, ("Warning", "TopologyAwareHintsDisabled", disabled)).await;
+    is_ready(&world, "n-b", "True").await;
+    until(&world, "web", |slices| zones(slices) == own).await;
+    let annotations = json!({"metadata": {"annotations": {"service.kubernetes.io/topology-mode": null}}});
+    world.merge(&format!("{SERVICES}/web"), annotations).await;
+    until(&world, "web", |slices| zones(slices) == [None, None]).await;
+    let ended = "Topology Aware Hints has been disabled, addressType: IPv4";
+    until_said(&world, ("Warning", "TopologyAwareHintsDisabled", ended)).await;
 }
 
 #[tokio::test]

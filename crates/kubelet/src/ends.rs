@@ -109,7 +109,11 @@ impl Ends {
                 known.ok_or_else(none)?["name"].as_str().unwrap_or_default().to_owned()
             }
         };
-        let endpoints = object(registry, "endpoints", namespace, name).await?;
+        let endpoints = object(registry, "endpoints", namespace, name).await.map_err(|status| {
+            // Upstream says it of what was asked for.
+            let is_none = status.reason == Reason::NotFound;
+            if is_none { Status::not_found("", "services", name) } else { status }
+        })?;
         let subsets = endpoints["subsets"].as_array().map(Vec::as_slice).unwrap_or_default();
         let nobody = |of: &str| unavailable(format!("no endpoints available for service {of:?}"));
         if subsets.is_empty() {

@@ -29,6 +29,9 @@ use crate::tls::{self, ClientIdentity, Trust};
 /// What a request carries: a client's body as it comes, or nothing.
 pub type RequestBody = Either<Incoming, Empty<Bytes>>;
 
+/// Where else a server is: asked for where the first address does not connect. `None`: nowhere.
+pub type OtherAddresses<'a> = Option<&'a (dyn Fn() -> Vec<Box<str>> + Sync)>;
+
 /// See the module's doc. Cheap to clone; all clones are the same connections.
 #[derive(Clone)]
 pub struct Upstream(Arc<Inner>);
@@ -87,7 +90,7 @@ impl Upstream {
     pub async fn send(
         &self,
         first: &str,
-        others: impl FnOnce() -> Vec<Box<str>>,
+        others: OtherAddresses<'_>,
         request: Request<RequestBody>,
     ) -> Result<ProxiedAnswer, ProxyError> {
         let turn = self.0.turns.clone().try_acquire_owned().map_err(|_| ProxyError::Full)?;
@@ -100,7 +103,7 @@ impl Upstream {
             && let Some(request) = failed.take_message()
         {
             // The server had closed a connection that waited: nobody has seen the request.
-            sender = self.connect(first, Vec::new).await?;
+            sender = self.connect(first, others).await?;
             sent = sender.try_send_request(request).await;
         }
         let answer = sent.map_err(|failed| ProxyError::Broken(of_http(failed.error())))?;
@@ -124,11 +127,8 @@ impl Upstream {
     }
 
     /// A new connection, to the first address that takes one.
-    async fn connect(
-        &self,
-        first: &str,
-        others: impl FnOnce() -> Vec<Box<str>>,
-    ) -> Result<Sender, ProxyError> {
+    async fn connect(&self, first: &str, others: OtherAddresses<'_>) -> Result<Sender, ProxyError> {
+        let Some(others) = others else { return self.dial(first, CONNECT_WAIT).await };
         if !self.is_passed_over(first) {
             match self.dial(first, CONNECT_WAIT_WITH_OTHERS).await {
                 Ok(sender) => return Ok(sender),
@@ -241,4 +241,41 @@ fn with_host(mut request: Request<RequestBody>, address: &str) -> Request<Reques
     }
     *request.version_mut() = http::Version::HTTP_11;
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http::Method;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_at_one_address_alone_is_tried_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let tried = Arc::<AtomicUsize>::default();
+        let counted = tried.clone();
+        tokio::spawn(async move {
+            // Nobody speaks TLS here.
+            while let Ok((tcp, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                drop(tcp);
+            }
+        });
+        let visits = Visits::new(Clock::system());
+        let sent = async |others: OtherAddresses<'_>| {
+            let upstream = visits.at("127.0.0.1", true).expect("a name");
+            let mut request = Request::new(RequestBody::Right(Empty::new()));
+            *request.method_mut() = Method::GET;
+            let sent = upstream.send(&address, others, request).await;
+            assert!(matches!(sent.err(), Some(ProxyError::Unreached(_))));
+            tried.swap(0, Ordering::Relaxed)
+        };
+        assert_eq!(sent(None).await, 1);
+        let others = || vec![Box::from(address.as_str()), Box::from("127.0.0.1:1")];
+        assert_eq!(sent(Some(&others)).await, 2, "once soon, and once at length");
+    }
 }

@@ -23,7 +23,7 @@ mod links;
 mod route;
 mod tls;
 
-pub use backend::{RequestBody, Upstream, Visits};
+pub use backend::{OtherAddresses, RequestBody, Upstream, Visits};
 pub use body::{Lasts, ProxiedBody};
 pub use carried::{Carried, ProxiedAnswer, Upgraded};
 pub use connects::{ConnectRequest, Connects};

@@ -15,7 +15,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, UPGRADE}
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 
-use crate::backend::{RequestBody, Upstream};
+use crate::backend::{OtherAddresses, RequestBody, Upstream};
 use crate::carried::ProxiedAnswer;
 use crate::error::ProxyError;
 use crate::headers::{asks_for_upgrade, forwarded_for, without_hops};
@@ -159,7 +159,7 @@ impl ProxyRoute {
             }
         }
         let forwarded = Forwarded { method, target, headers, client };
-        pass(backend, (&first, || self.reach.others(&self.service)), forwarded, upgrade, body).await
+        pass(backend, (&first, Some(&|| self.reach.others(&self.service))), forwarded, upgrade, body).await
     }
 
     /// Where it is sent to first.
@@ -194,7 +194,7 @@ pub async fn forward(
     without_hops(&mut headers);
     headers.remove(HOST);
     Spoken::default().hush(&mut headers);
-    pass(backend, (address, Vec::new), Forwarded { method, target, headers, client }, upgrade, body).await
+    pass(backend, (address, None), Forwarded { method, target, headers, client }, upgrade, body).await
 }
 
 /// The same to what a client has put there, which knows nothing of the path that leads there: its links are
@@ -217,7 +217,7 @@ pub async fn visit(
     }
     if upgrade.is_some() {
         let forwarded = Forwarded { method, target, headers, client };
-        return pass(backend, (address, Vec::new), forwarded, upgrade, body).await;
+        return pass(backend, (address, None), forwarded, upgrade, body).await;
     }
     if let Ok(forwarded) = HeaderValue::from_str(&links.joined(target.path())) {
         headers.insert(FORWARDED_URI, forwarded);
@@ -228,7 +228,7 @@ pub async fn visit(
         headers.remove(ACCEPT_ENCODING);
     }
     let forwarded = Forwarded { method, target, headers, client };
-    let mut answer = pass(backend, (address, Vec::new), forwarded, None, body).await?;
+    let mut answer = pass(backend, (address, None), forwarded, None, body).await?;
     if let ProxiedAnswer::Carried(head, carried) = &mut answer
         && links.mend(head)
     {
@@ -240,7 +240,7 @@ pub async fn visit(
 /// - `headers` of what is forwarded: without those of a connection.
 async fn pass(
     backend: &Upstream,
-    (first, others): (&str, impl FnOnce() -> Vec<Box<str>>),
+    (first, others): (&str, OtherAddresses<'_>),
     Forwarded { method, target, mut headers, client }: Forwarded,
     upgrade: Option<HeaderValue>,
     body: RequestBody,

@@ -46,7 +46,7 @@ cargo xtask <command>
                             simulate N seeds from S on and say what happened; --print shows every line of it,
                             --release builds it optimised, for long runs
   fuzz [inputs [seed]]      give the parsers mutated inputs, a million each unless said otherwise
-  plugins [--count N] [--from S]
+  plugins [--count N] [--from S] [--of NAME,...]
                             send 2,000 cases for each admission plugin to forebay and kube-apiserver
   hooks [--count N] [--from S]
                             send 2,000 configurations of webhooks, and writes under them, to forebay and kube-apiserver

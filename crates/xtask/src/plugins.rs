@@ -1,14 +1,14 @@
 //! `cargo xtask plugins`: the differential of admission plugins, whole.
 //!
-//! In: how many cases of each, from which seed. Out: the test's own output; what differs is written to
-//! `plugins.txt` in cargo's target directory. Never: a judgement of its own.
+//! In: how many cases of each, from which seed, of which plugins. Out: the test's own output; what differs is
+//! written to `plugins.txt` in cargo's target directory. Never: a judgement of its own.
 
 use crate::run::{self, Done};
 
 /// What issue 31 asks for.
 const COUNT: &str = "2000";
 
-/// - `args`: `[--count N] [--from S]`.
+/// - `args`: `[--count N] [--from S] [--of NAME,...]`.
 pub fn plugins(args: &[String]) -> Done {
     let mut command =
         run::cargo(&["test", "--package", "forebay-conformance", "--test", "admission_plugins"]);
@@ -19,6 +19,7 @@ pub fn plugins(args: &[String]) -> Done {
         let variable = match arg.as_str() {
             "--count" => "FOREBAY_PLUGIN_CASES",
             "--from" => "FOREBAY_PLUGIN_CASES_FROM",
+            "--of" => "FOREBAY_PLUGIN_CASES_OF",
             other => return Err(format!("plugins has no {other}")),
         };
         command.env(variable, args.next().ok_or_else(|| format!("{arg} needs a value"))?);

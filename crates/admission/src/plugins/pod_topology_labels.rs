@@ -1,5 +1,5 @@
-//! PodTopologyLabels: a pod that is on a node, or is bound to one, has the zone and the region of it as
-//! labels.
+//! PodTopologyLabels: a pod that is made on a node, and a Binding to one, has the zone and the region of it
+//! as labels. A pod takes over those of its Binding.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/podtopologylabels`.
 
@@ -28,28 +28,27 @@ impl Plugin for PodTopologyLabels {
         object: &'a mut Value,
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
-        write.filled(object, |pod| {
+        write.filled(object, |object| {
+            let target = child_or_empty(object, "target");
             let node = match write.of.subresource {
-                "" => text(child_or_empty(pod, "spec"), "nodeName"),
-                _ if write.sent["target"]["kind"] == "Node" => {
-                    write.sent["target"]["name"].as_str().unwrap_or("")
-                }
+                "" => text(child_or_empty(object, "spec"), "nodeName"),
+                _ if text(target, "kind") == "Node" => text(target, "name"),
                 _ => "",
             };
             if !node.is_empty()
                 && let Some(node) = tools.class(NODES, node)
             {
-                label(pod, &node);
+                label(object, &node);
             }
             Ok(())
         })
     }
 }
 
-fn label(pod: &mut Members, node: &Value) {
+fn label(object: &mut Members, node: &Value) {
     for name in LABELS {
         if let Some(value) = node["metadata"]["labels"].get(name) {
-            set(child_made(child_made(pod, "metadata"), "labels"), name, Some(value.clone()));
+            set(child_made(child_made(object, "metadata"), "labels"), name, Some(value.clone()));
         }
     }
 }

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::small::{bare_pod, case, changed, made, pods_of, step};
-use super::{Draw, PluginCase, PluginStep};
+use super::{Draw, PluginCase, PluginStep, Until};
 
 const MARK: &str = "is-default-class";
 
@@ -238,7 +238,7 @@ impl Draw {
         let mut steps = vec![made("/api/v1/nodes", node), made(&pods_of(&name), pod)];
         if os == "linux" {
             let heard = changed(format!("{path}?dryRun=All"), resized("2", "1Gi"));
-            steps.push(PluginStep { until: Some(200), ..heard });
+            steps.push(PluginStep { until: Some(Until::Code(200)), ..heard });
             for _ in 0..3 {
                 let (cpu, memory) = (self.one(&["500m", "2", "4", "5"]), self.one(&["1Gi", "4Gi", "5Gi"]));
                 steps.push(changed(path.clone(), resized(cpu, memory)));

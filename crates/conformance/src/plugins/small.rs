@@ -7,7 +7,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Draw, PODS, PluginCase, PluginStep, SIZES};
+use super::{Draw, PODS, PluginCase, PluginStep, SIZES, Until};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -184,7 +184,7 @@ impl Draw {
         ];
         if may_grow == Some(true) {
             let path = format!("{claims}/probe?dryRun=All");
-            steps.push(PluginStep { until: Some(200), ..changed(path, grown("9Gi")) });
+            steps.push(PluginStep { until: Some(Until::Code(200)), ..changed(path, grown("9Gi")) });
         }
         steps.push(made(&claims, claim("o0")));
         if self.percent(70) {
@@ -248,9 +248,9 @@ pub(super) fn changed(path: String, change: Value) -> PluginStep {
 /// Waits until a server has heard of what `pod` names.
 pub(super) fn heard(namespace: &str, pod: Value) -> PluginStep {
     let path = format!("{}?dryRun=All", pods_of(namespace));
-    PluginStep { until: Some(201), ..step(Method::POST, path, pod) }
+    PluginStep { until: Some(Until::Code(201)), ..step(Method::POST, path, pod) }
 }
 
 pub(super) fn step(method: Method, path: String, body: Value) -> PluginStep {
-    PluginStep { method, path, body, until: None }
+    PluginStep { method, path, body, user: None, until: None }
 }

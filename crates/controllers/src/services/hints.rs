@@ -1,7 +1,7 @@
 //! Which zone or node an endpoint is for, where its service asks that its traffic stay close.
 //!
-//! In: a service, and the endpoints of a slice. Out: their hints. Hints by the annotation
-//! `service.kubernetes.io/topology-mode` are not given.
+//! In: a service, and the endpoints of a slice. Out: their hints; those by the annotation
+//! `service.kubernetes.io/topology-mode` are `topology.rs`'s.
 //!
 //! Source: k8s.io/endpointslice v0.36.3 `trafficdist`.
 
@@ -18,6 +18,8 @@ pub enum Closeness {
     Anywhere,
     Zone,
     Node,
+    /// That is left to the server.
+    Automatic,
 }
 
 impl Closeness {
@@ -25,7 +27,7 @@ impl Closeness {
         let annotations = &service.metadata.annotations;
         let mode = AUTOMATIC.iter().find_map(|name| annotations.get(*name));
         if mode.is_some_and(|mode| mode == "Auto" || mode == "auto") {
-            return Closeness::Anywhere;
+            return Closeness::Automatic;
         }
         match service.spec.traffic_distribution.as_deref() {
             Some("PreferClose" | "PreferSameZone") => Closeness::Zone,
@@ -41,7 +43,7 @@ impl Closeness {
             slice["endpoints"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut)
         {
             let is_ready = endpoint.get("conditions").is_some_and(|conditions| conditions["ready"] == true);
-            if self != Closeness::Anywhere && !is_ready {
+            if matches!(self, Closeness::Zone | Closeness::Node) && !is_ready {
                 continue;
             }
             let hints = self.hints(endpoint);
@@ -59,7 +61,7 @@ impl Closeness {
     fn hints(self, endpoint: &Map<String, Value>) -> Option<Value> {
         let one = |member: &str, is_wanted: bool| endpoint.get(member).filter(|_| is_wanted);
         let mut hints = Map::new();
-        if let Some(zone) = one("zone", self != Closeness::Anywhere) {
+        if let Some(zone) = one("zone", matches!(self, Closeness::Zone | Closeness::Node)) {
             hints.insert("forZones".to_owned(), json!([{ "name": zone }]));
         }
         if let Some(node) = one("nodeName", self == Closeness::Node) {

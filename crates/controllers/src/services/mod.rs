@@ -6,16 +6,19 @@
 //! has changed of one is told by its two states. Never: leads anybody anywhere.
 
 mod endpoints;
+mod events;
 mod follow;
 mod hints;
 mod index;
 mod mirror;
+mod near;
 mod ports;
 mod reconcile;
 mod slices;
 mod subsets;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod triggers;
 mod view;
 

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::hints::Closeness;
 use super::ports::{PortList, key_of};
+use super::topology::{self, ZoneShares};
 use super::triggers::TRIGGER_TIME;
 use super::view::{AddressFamily, Service};
 
@@ -35,6 +36,8 @@ pub struct SlicePlan {
     pub create: Vec<Value>,
     pub update: Vec<Value>,
     pub delete: Vec<Value>,
+    /// Of a service that leaves its hints to the server: whether it has some, or why not.
+    pub told: Vec<(AddressFamily, Result<(), String>)>,
 }
 
 /// The endpoints that a service is to have in one family, by what their ports are.
@@ -48,11 +51,13 @@ pub struct WantedSlices<'w> {
 ///
 /// - `existing`: its slices, those that are being deleted left out.
 /// - `trigger`: what the annotation is to say of when something changed.
+/// - `shares`: what zones have of the processors, for a service that leaves its hints to the server.
 pub fn reconcile(
     service: &Service,
     wanted: Vec<WantedSlices<'_>>,
     existing: Vec<Value>,
     trigger: Option<&str>,
+    shares: &ZoneShares,
 ) -> SlicePlan {
     let mut names = SliceNames::new(&service.metadata.uid, &service.metadata.name, &existing);
     let mut by_family: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -62,10 +67,11 @@ pub fn reconcile(
     let mut plan = SlicePlan::default();
     for wanted in wanted {
         let existing = by_family.remove(wanted.family.name()).unwrap_or_default();
-        let of_family = plan_family(service, wanted, existing, &mut names);
+        let of_family = plan_family(service, wanted, existing, (&mut names, shares));
         plan.create.extend(of_family.create);
         plan.update.extend(of_family.update);
         plan.delete.extend(of_family.delete);
+        plan.told.extend(of_family.told);
     }
     plan.delete.extend(by_family.into_values().flatten());
     if service.metadata.deletion_timestamp.is_some() {
@@ -81,7 +87,7 @@ fn plan_family(
     service: &Service,
     wanted: WantedSlices<'_>,
     existing: Vec<Value>,
-    names: &mut SliceNames,
+    (names, shares): (&mut SliceNames, &ZoneShares),
 ) -> SlicePlan {
     let family = wanted.family;
     let mut plan = SlicePlan::default();
@@ -109,14 +115,21 @@ fn plan_family(
             _ => plan.create.push(placeholder),
         }
     }
-    let closeness = Closeness::of(service);
-    for mut slice in unchanged {
-        if closeness.hint(&mut slice) {
-            plan.update.push(slice);
+    match Closeness::of(service) {
+        Closeness::Automatic => {
+            let hinted = topology::hint(shares, &mut plan, unchanged);
+            plan.told.push((family, hinted));
         }
-    }
-    for slice in plan.create.iter_mut().chain(&mut plan.update) {
-        closeness.hint(slice);
+        closeness => {
+            for mut slice in unchanged {
+                if closeness.hint(&mut slice) {
+                    plan.update.push(slice);
+                }
+            }
+            for slice in plan.create.iter_mut().chain(&mut plan.update) {
+                closeness.hint(slice);
+            }
+        }
     }
     reuse(service, &mut plan);
     for slice in &mut plan.create {

@@ -1,13 +1,14 @@
 //! endpointslice-controller: the EndpointSlices of each service that selects pods.
 //!
-//! In: services, pods and slices. Out: slices, created, replaced and deleted. Never: keeps a slice.
+//! In: services, pods, slices and nodes. Out: slices, created, replaced and deleted; events. Never: keeps a
+//! slice.
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/endpointslice`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use forebay_apimachinery::options::{DeleteOptions, Preconditions};
+use forebay_apimachinery::options::{DeleteOptions, ListOptions, Preconditions};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
 use forebay_object::Object;
@@ -15,9 +16,13 @@ use forebay_registry::{Informer, Notice};
 use forebay_rt::Instant;
 use serde_json::{Map, Value, json};
 
+use super::events::{ServiceEvent, say};
 use super::follow::{Follow, Looked, Selected, key};
+use super::hints::Closeness;
+use super::near::NearServices;
 use super::ports::PortLists;
 use super::reconcile::{MANAGED_BY, SERVICE_NAME, SlicePlan, WantedSlices, reconcile};
+use super::topology::ZONE;
 use super::triggers::written;
 use super::view::{AddressFamily, SelectedPod, Service};
 use crate::acting::ActingRegistry;
@@ -28,14 +33,17 @@ use crate::run::Named;
 use crate::service_accounts::is_about_the_namespace;
 
 const SLICES: (&str, &str) = ("discovery.k8s.io", "endpointslices");
-const ZONE: &str = "topology.kubernetes.io/zone";
+const FAILED: &str = "FailedToUpdateEndpointSlices";
 
 /// The controller.
-pub struct SliceController(Arc<Follow>);
+pub struct SliceController {
+    follow: Arc<Follow>,
+    near: Arc<NearServices>,
+}
 
 impl SliceController {
     pub fn new(registry: ActingRegistry) -> SliceController {
-        SliceController(Arc::new(Follow::new(registry)))
+        SliceController { follow: Arc::new(Follow::new(registry)), near: Arc::default() }
     }
 }
 
@@ -43,7 +51,10 @@ impl Named for SliceController {
     const NAME: &'static str = crate::Controller::EndpointSlice.name();
 
     fn informers(&self) -> Result<Vec<Informer>, Status> {
-        self.0.informers(SLICES)
+        let mut informers = self.follow.informers(SLICES)?;
+        let nodes = collection(&built_in(&self.follow.registry, "", "v1", "nodes")?, None);
+        informers.push(self.follow.registry.informer(&nodes, &ListOptions::default())?);
+        Ok(informers)
     }
 
     fn observe(&self, source: usize, notice: &Notice, now: Instant, queue: &mut Queue<String>) {
@@ -59,8 +70,9 @@ impl Named for SliceController {
         queue: &mut Queue<String>,
     ) {
         match (source, notice) {
-            (0, _) => self.0.observe_service(notice, queue),
-            (1, _) => self.0.observe_pod(notice, previous, now, queue),
+            (0, _) => self.follow.observe_service(notice, queue),
+            (1, _) => self.follow.observe_pod(notice, previous, now, queue),
+            (3, _) => self.near.observe_node(notice, previous, queue),
             (_, Notice::Put(slice) | Notice::Deleted(slice)) => {
                 // Our own writes come by here, too: who looks finds that there is nothing to do.
                 for slice in [Some(&**slice), previous].into_iter().flatten().filter(|slice| is_ours(slice)) {
@@ -74,9 +86,9 @@ impl Named for SliceController {
     }
 
     fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {
-        let follow = self.0.clone();
+        let (follow, near) = (self.follow.clone(), self.near.clone());
         async move {
-            match sync(&follow, name).await {
+            match sync(&follow, &near, name).await {
                 Ok(()) => Verdict::Done,
                 Err(status) if is_about_the_namespace(&status) => Verdict::Done,
                 Err(status) => Verdict::Retry(status.message),
@@ -89,8 +101,11 @@ fn is_ours(slice: &Object) -> bool {
     slice.label(MANAGED_BY.0) == Some(MANAGED_BY.1)
 }
 
-async fn sync(follow: &Follow, name: String) -> Result<(), Status> {
-    let Looked::Selected(selected) = follow.look(&name).await? else { return Ok(()) };
+async fn sync(follow: &Follow, near: &NearServices, name: String) -> Result<(), Status> {
+    let Looked::Selected(selected) = follow.look(&name).await? else {
+        near.forget(&name);
+        return Ok(());
+    };
     let Selected { service, pods, trigger, seen } = *selected;
     let registry = &follow.registry;
     let slices = built_in(registry, SLICES.0, "v1", SLICES.1)?;
@@ -104,13 +119,37 @@ async fn sync(follow: &Follow, name: String) -> Result<(), Status> {
         groups: groups.into_iter().map(|(list, endpoints)| (&lists.lists[list], endpoints)).collect(),
     });
     let trigger = trigger.and_then(written);
-    let plan = reconcile(&service, wanted.collect(), existing, trigger.as_deref());
-    write(registry, &slices, namespace, &service.metadata.uid, plan).await?;
-    follow.keep(name, seen);
-    match lost {
-        Some(pod) => Err(Status::internal(format!("the node of pod {pod} is not there"))),
-        None => Ok(()),
+    let wanted: Vec<WantedSlices<'_>> = wanted.collect();
+    let (of, family) = ((name.as_str(), &service), wanted.first().map(|wanted| wanted.family));
+    let shares = match Closeness::of(&service) {
+        Closeness::Automatic => near.shares(registry, &name).await?,
+        _ => {
+            near.tell_end(registry, of, family).await;
+            Arc::default()
+        }
+    };
+    let mut plan = reconcile(&service, wanted, existing, trigger.as_deref(), &shares);
+    let told = std::mem::take(&mut plan.told);
+    let carried_out = write(registry, &slices, namespace, &service.metadata.uid, plan).await;
+    near.tell(registry, of, told).await;
+    if carried_out.is_ok() {
+        follow.keep(name.clone(), seen);
     }
+    let done = carried_out.and_then(|()| match lost {
+        Some((pod, node)) => {
+            let why = format!("skipping Pod {pod} for Service {name}: Node {node} Not Found");
+            Err(Status::new(Reason::InternalError, why))
+        }
+        None => Ok(()),
+    });
+    if let Err(status) = &done
+        && !is_about_the_namespace(status)
+        && !matches!(status.reason, Reason::Conflict | Reason::AlreadyExists)
+    {
+        let why = format!("Error updating Endpoint Slices for Service {name}: {}", status.message);
+        say(registry, &service, ServiceEvent::warning(FAILED, why)).await;
+    }
+    done
 }
 
 /// The slices of a service that somebody keeps, those that are being deleted left out.
@@ -154,13 +193,13 @@ async fn zones(
 /// Endpoints by family and list of ports.
 type Groups = Vec<(AddressFamily, BTreeMap<usize, Vec<Value>>)>;
 
-/// The endpoints of `pods`, and a pod that is left out because its node is not there.
+/// The endpoints of `pods`, and a pod that is left out because its node is not there, with that.
 fn endpoints(
     service: &Service,
     pods: &[SelectedPod],
     zones: &BTreeMap<String, Option<String>>,
     lists: &mut PortLists,
-) -> Result<(Groups, Option<String>), Status> {
+) -> Result<(Groups, Option<(String, String)>), Status> {
     let mut groups: Groups =
         AddressFamily::of_service(service).into_iter().map(|family| (family, BTreeMap::new())).collect();
     let mut lost = None;
@@ -169,7 +208,7 @@ fn endpoints(
         let node = zones.get(&pod.spec.node_name);
         let is_lost = node.is_none() && !service.spec.publish_not_ready_addresses;
         if is_lost {
-            lost = Some(pod.metadata.name.clone());
+            lost = Some((pod.metadata.name.clone(), pod.spec.node_name.clone()));
         }
         for (family, groups) in &mut groups {
             let group = groups.entry(list).or_default();

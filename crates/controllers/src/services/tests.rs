@@ -7,6 +7,7 @@ use super::mirror;
 use super::ports::PortLists;
 use super::reconcile::{ENDPOINTS_MAX, SlicePlan, WantedSlices, reconcile};
 use super::subsets::{ADDRESSES_MAX, Address, are_same, pack, repack, truncate};
+use super::topology::{NodeShare, ZoneShares};
 use super::triggers::LastSeen;
 use super::view::{AddressFamily, SelectedPod, Service};
 
@@ -60,7 +61,8 @@ fn plan(service: &Service, endpoints: impl IntoIterator<Item = usize>, existing:
     let list = lists.of(service, &pod("p", json!({}))).expect("few ports");
     let endpoints = endpoints.into_iter().map(endpoint).collect();
     let wanted = WantedSlices { family: AddressFamily::IPv4, groups: vec![(&lists.lists[list], endpoints)] };
-    reconcile(service, vec![wanted], existing, Some("2026-01-01T00:00:00Z"))
+    let nothing = ZoneShares::default();
+    reconcile(service, vec![wanted], existing, Some("2026-01-01T00:00:00Z"), &nothing)
 }
 
 /// What is there once a plan is carried out.
@@ -135,7 +137,7 @@ fn slices_are_full_and_endpoints_stay_where_they_are() {
     let list = lists.of(&other, &pod("p", json!({}))).expect("few");
     let wanted =
         WantedSlices { family: AddressFamily::IPv4, groups: vec![(&lists.lists[list], vec![endpoint(1)])] };
-    let plan = reconcile(&other, vec![wanted], slices, None);
+    let plan = reconcile(&other, vec![wanted], slices, None, &ZoneShares::default());
     assert_eq!((plan.create.len(), plan.update.len(), plan.delete.len()), (0, 1, 2));
     assert!(plan.update[0]["metadata"]["annotations"].as_object().is_some_and(|none| none.is_empty()));
 }
@@ -165,7 +167,76 @@ fn hints_are_given_where_traffic_is_to_stay_close_and_taken_away_again() {
     let anywhere = plan(&service(json!({})), 0..1, slices);
     assert_eq!(anywhere.update[0]["endpoints"][0].get("hints"), None);
     let automatic = json!({"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Auto"}}, "spec": {"trafficDistribution": "PreferClose"}});
-    assert_eq!(Closeness::of(&service(automatic)), Closeness::Anywhere);
+    assert_eq!(Closeness::of(&service(automatic)), Closeness::Automatic);
+}
+
+/// Slices of a service that leaves its hints to the server, where zones have so many processors. Endpoints
+/// are in zones.
+fn plan_near(zones: &[(&str, u64)], endpoints: &[&str], existing: Vec<Value>) -> SlicePlan {
+    let automatic = json!({"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Auto"}}});
+    let service = service(automatic);
+    let mut lists = PortLists::default();
+    let list = lists.of(&service, &pod("p", json!({}))).expect("few ports");
+    let endpoints = endpoints.iter().enumerate().map(|(number, zone)| {
+        let mut endpoint = endpoint(number);
+        endpoint["zone"] = if zone.is_empty() { Value::Null } else { json!(zone) };
+        endpoint
+    });
+    let groups = vec![(&lists.lists[list], endpoints.collect())];
+    let wanted = vec![WantedSlices { family: AddressFamily::IPv4, groups }];
+    let shares = ZoneShares::of(zones.iter().map(|(zone, cpu)| NodeShare::Of((*zone).to_owned(), *cpu)));
+    reconcile(&service, wanted, existing, None, &shares)
+}
+
+/// In which zone endpoints are, and for which.
+fn hints(slices: &[Value]) -> Vec<String> {
+    let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten());
+    let of = |endpoint: &Value| match endpoint["hints"]["forZones"][0]["name"].as_str() {
+        Some(zone) => format!("{}>{zone}", endpoint["zone"].as_str().unwrap_or_default()),
+        None => String::new(),
+    };
+    let mut all: Vec<String> = endpoints.map(of).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn zones_are_led_to_as_many_endpoints_as_they_have_of_the_processors() {
+    const EVEN: [(&str, u64); 2] = [("a", 2_000), ("b", 2_000)];
+    let first = plan_near(&EVEN, &["a", "a", "a", "b"], Vec::new());
+    assert_eq!(first.told, [(AddressFamily::IPv4, Ok(()))]);
+    let slices = done(Vec::new(), first);
+    assert_eq!(hints(&slices), ["a>a", "a>a", "a>b", "b>b"]);
+    let again = plan_near(&EVEN, &["a", "a", "a", "b"], slices.clone());
+    assert!(again.update.is_empty() && again.told[0].1.is_ok(), "what is right stays");
+    // One zone has three times what the other has.
+    let other = plan_near(&[("a", 6_000), ("b", 2_000)], &["a", "a", "a", "b"], slices.clone());
+    assert_eq!(hints(&done(slices.clone(), other)), ["a>a", "a>a", "a>a", "b>b"]);
+    for (zones, endpoints, why) in [
+        (&EVEN[..], &["a"][..], "Insufficient number of endpoints (1 endpoints, 2 zones)"),
+        (
+            &EVEN[..1],
+            &["a", "a"],
+            "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes",
+        ),
+        (&EVEN, &["a", "", "b", "b"], "One or more endpoints do not have a zone specified"),
+        (
+            &[("a", 9_900), ("b", 100)],
+            &["a", "b"],
+            "Unable to allocate minimum required endpoints to each zone without exceeding overload threshold (2 \
+             endpoints, 2 zones)",
+        ),
+    ] {
+        let plan = plan_near(zones, endpoints, slices.clone());
+        assert_eq!(plan.told, [(AddressFamily::IPv4, Err(why.to_owned()))]);
+        let left = hints(&done(slices.clone(), plan));
+        assert!(left.iter().all(String::is_empty), "{why}: {left:?}");
+    }
+    // Who does not ask any more has none.
+    let plan = plan(&service(json!({})), 0..4, slices.clone());
+    assert!(plan.told.is_empty());
+    assert!(hints(&done(slices, plan)).iter().all(String::is_empty));
+    assert_eq!(ZoneShares::of([NodeShare::Of("a".into(), 1), NodeShare::Unknown]), ZoneShares::default());
 }
 
 #[test]

@@ -267,7 +267,7 @@ pub fn seconds(time: &str) -> Seconds {
 }
 
 /// A stored object was checked when it was written; one that cannot be read says nothing.
-fn read<T: Default + for<'de> Deserialize<'de>>(object: &Object) -> T {
+pub fn read<T: Default + for<'de> Deserialize<'de>>(object: &Object) -> T {
     serde_json::from_slice(&object.untyped_json()).unwrap_or_else(|error| {
         tracing::warn!(key = %object.key(), %error, "unreadable");
         T::default()

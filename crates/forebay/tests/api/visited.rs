@@ -180,7 +180,7 @@ async fn behind_a_service_a_pod_is_visited_and_nothing_else_that_its_endpoints_n
         ("s", "503 ServiceUnavailable: no endpoints available for service \"s\""),
         ("s:81", "503 ServiceUnavailable: no service port 81 found for service \"s\""),
         ("any:web", "503 ServiceUnavailable: no endpoints available for service \"any:web\""),
-        ("none:web", "404 NotFound: endpoints \"none\" not found"),
+        ("none:web", "404 NotFound: services \"none\" not found"),
     ] {
         assert_eq!(said(&admin.get(&format!("{SERVICES}/{name}/proxy/")).await.json()), why, "{name}");
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_admission::{Note, Tools, WriteAttributes};
+use forebay_admission::{Note, Tools};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::json::weight;
@@ -80,9 +80,16 @@ pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> R
 }
 
 async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    let Write { verb, target, old, mode, proposed, sent, .. } = write;
-    let attributes = WriteAttributes { sent, ..attributes(verb, target, old.as_ref(), *mode) };
-    let looking = Looking(context);
+    let Write { verb, target, old, mode, proposed, sent, input, judged_as, .. } = write;
+    let (mut attributes, looking) = (attributes(verb, target, old.as_ref(), *mode), Looking(context));
+    if matches!(input, Input::Binding(_)) {
+        // It is filled in itself, and its pod takes over what it says then.
+        if let Some(asked) = judged_as {
+            (attributes.of.resource, attributes.of.subresource) = (asked.resource(), "");
+        }
+        return context.admission.mutate(&attributes, sent, &tools(&looking)).await;
+    }
+    attributes.sent = sent;
     context.admission.mutate(&attributes, proposed, &tools(&looking)).await
 }
 
