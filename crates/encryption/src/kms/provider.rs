@@ -135,8 +135,8 @@ impl KmsProvider {
         last
     }
 
-    /// Why some of what it encrypted cannot be read for now: it may be well, and yet not answer what a data key
-    /// is.
+    /// Why some of what it encrypted cannot be read for now: it may be well, and yet not answer what a data
+    /// key is.
     pub(crate) fn hindered(&self) -> Option<String> {
         let unanswered = self.health().unanswered.clone();
         let unanswered = unanswered.filter(|(at, _)| self.clock.now() < *at + limits::REFUSED_HOLD);
