@@ -2,8 +2,8 @@
 //! their owners are told.
 //!
 //! In: services that ask for it, nodes that change, what was planned. Out: the shares of zones; services to
-//! be looked at again; events. Kept of a service is whether it has hints, and what was last said of it.
-//! While no service asks, nothing of a node is looked at. Never: the same said twice in a row.
+//! be looked at again; events. Kept of a service is whether it has hints, and what was last said of it. While
+//! no service asks, nothing of a node is looked at. Never: the same said twice in a row.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
