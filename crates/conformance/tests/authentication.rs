@@ -113,7 +113,7 @@ impl Providers {
             tokens.push((format!("{who} {algorithm} {more}"), token));
         };
         for who in ["plain", "cel"] {
-            for algorithm in ["RS256", "RS512", "PS256", "ES256"] {
+            for algorithm in ["RS256", "RS512", "PS256", "ES256", "ES512"] {
                 add(who, algorithm, json!({}));
             }
             for more in [
@@ -156,6 +156,8 @@ impl Providers {
             json!({ "alg": "ES256", "kid": "own-rsa" }),
             json!({ "alg": "RS256", "kid": "own-ec" }),
             json!({ "alg": "ES256", "kid": "own-ec", "crit": ["exp"] }),
+            json!({ "alg": "ES512", "kid": "own-ec" }),
+            json!({ "alg": "ES256", "kid": "own-p521" }),
         ] {
             tokens.push((header.to_string(), self.signer.token_under(header, &claims)));
         }

@@ -4,7 +4,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ring::rand::SystemRandom;
+use p521::ecdsa::signature::Signer as _;
+use p521::ecdsa::{Signature, SigningKey, VerifyingKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{self, EcdsaKeyPair, KeyPair as _, RsaEncoding};
 use ring::{hmac, rsa};
 use serde_json::{Value, json};
@@ -14,10 +16,11 @@ pub struct Signer {
     id: String,
     rsa: rsa::KeyPair,
     p256: EcdsaKeyPair,
+    p521: SigningKey,
 }
 
 impl Signer {
-    /// Its RSA key is always the same, the other one is new.
+    /// Its RSA key is always the same, the others are new.
     ///
     /// - `id`: what its keys are called begins so.
     ///
@@ -27,8 +30,12 @@ impl Signer {
         let text: String = include_str!("testdata/rsa.pkcs8.b64").split_whitespace().collect();
         let (random, algorithm) = (SystemRandom::new(), &signature::ECDSA_P256_SHA256_FIXED_SIGNING);
         let made = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("a key");
+        // Below the order of the curve, which has 521 bits.
+        let mut secret = [0; 66];
+        random.fill(&mut secret[1..]).expect("random");
         Signer {
             id: id.to_owned(),
+            p521: SigningKey::from_slice(&secret).expect("a key"),
             rsa: rsa::KeyPair::from_pkcs8(&STANDARD.decode(text).expect("base64")).expect("a key"),
             p256: EcdsaKeyPair::from_pkcs8(algorithm, made.as_ref(), &random).expect("a key"),
         }
@@ -37,19 +44,28 @@ impl Signer {
     /// The set of its public keys, in JSON.
     pub fn keys(&self) -> String {
         let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        let point = self.p256.public_key().as_ref();
-        let (x, y) = point[1..].split_at(point.len() / 2);
+        let on_curve = |curve: &str, algorithm: &str, point: &[u8]| {
+            let (x, y) = point[1..].split_at(point.len() / 2);
+            json!({ "kty": "EC", "use": "sig", "crv": curve, "kid": self.key(algorithm),
+                "x": number(x), "y": number(y) })
+        };
+        let p521 = VerifyingKey::from(&self.p521).to_encoded_point(false);
         let public = rsa::PublicKeyComponents::<Vec<u8>>::from(self.rsa.public());
         json!({ "keys": [
             { "kty": "RSA", "use": "sig", "alg": "RS256", "kid": self.key("RS256"),
                 "n": number(&public.n), "e": number(&public.e) },
-            { "kty": "EC", "use": "sig", "crv": "P-256", "kid": self.key("ES256"), "x": number(x), "y": number(y) },
+            on_curve("P-256", "ES256", self.p256.public_key().as_ref()),
+            on_curve("P-521", "ES512", p521.as_bytes()),
         ] })
         .to_string()
     }
 
     fn key(&self, algorithm: &str) -> String {
-        let kind = if algorithm.starts_with("ES") { "ec" } else { "rsa" };
+        let kind = match algorithm {
+            "ES512" => "p521",
+            _ if algorithm.starts_with("ES") => "ec",
+            _ => "rsa",
+        };
         format!("{}-{kind}", self.id)
     }
 
@@ -77,6 +93,10 @@ impl Signer {
             "RS512" => with_rsa(&signature::RSA_PKCS1_SHA512),
             "PS256" => with_rsa(&signature::RSA_PSS_SHA256),
             "ES256" => self.p256.sign(&random, signed.as_bytes()).expect("signed").as_ref().to_vec(),
+            "ES512" => {
+                let signature: Signature = self.p521.sign(signed.as_bytes());
+                signature.to_bytes().to_vec()
+            }
             "HS256" => {
                 let key = hmac::Key::new(hmac::HMAC_SHA256, self.rsa.public().as_ref());
                 hmac::sign(&key, signed.as_bytes()).as_ref().to_vec()

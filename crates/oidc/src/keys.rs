@@ -10,13 +10,14 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use p521::ecdsa::signature::Verifier as _;
 use ring::signature::{
     self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::limits::{KEYS_MAX, RSA_BITS};
+use crate::limits::{KEYS_MAX, RSA_BITS, SLOW_TRIES_MAX};
 use crate::token::Token;
 
 /// How a token may be signed.
@@ -24,6 +25,7 @@ use crate::token::Token;
 pub enum Algorithm {
     Es256,
     Es384,
+    Es512,
     Ps256,
     Ps384,
     Ps512,
@@ -55,6 +57,7 @@ enum Material {
     /// Points that are not compressed.
     P256(Vec<u8>),
     P384(Vec<u8>),
+    P521(Vec<u8>),
 }
 
 #[derive(Deserialize)]
@@ -105,10 +108,11 @@ struct Member {
 }
 
 impl Algorithm {
-    /// All that are served, in the order of their names. ES512 is not: `ring` has no P-521.
-    pub const ALL: [Algorithm; 8] = [
+    /// All that there are, in the order of their names.
+    pub const ALL: [Algorithm; 9] = [
         Algorithm::Es256,
         Algorithm::Es384,
+        Algorithm::Es512,
         Algorithm::Ps256,
         Algorithm::Ps384,
         Algorithm::Ps512,
@@ -121,6 +125,7 @@ impl Algorithm {
         match self {
             Algorithm::Es256 => "ES256",
             Algorithm::Es384 => "ES384",
+            Algorithm::Es512 => "ES512",
             Algorithm::Ps256 => "PS256",
             Algorithm::Ps384 => "PS384",
             Algorithm::Ps512 => "PS512",
@@ -132,7 +137,7 @@ impl Algorithm {
 
     /// The algorithm of a name.
     pub fn named(name: &str) -> Option<Algorithm> {
-        // Few: there are eight.
+        // Few: there are nine.
         Algorithm::ALL.into_iter().find(|one| one.name() == name)
     }
 
@@ -144,8 +149,16 @@ impl Algorithm {
             Algorithm::Ps256 => &signature::RSA_PSS_2048_8192_SHA256,
             Algorithm::Ps384 => &signature::RSA_PSS_2048_8192_SHA384,
             Algorithm::Ps512 => &signature::RSA_PSS_2048_8192_SHA512,
-            Algorithm::Es256 | Algorithm::Es384 => return None,
+            Algorithm::Es256 | Algorithm::Es384 | Algorithm::Es512 => return None,
         })
+    }
+
+    /// With how many keys a token is tried that names none.
+    const fn tries_max(self) -> usize {
+        match self {
+            Algorithm::Es384 | Algorithm::Es512 => SLOW_TRIES_MAX,
+            _ => KEYS_MAX,
+        }
     }
 }
 
@@ -174,8 +187,9 @@ impl KeySet {
         }
         let id = token.key_id();
         // Few: there are KEYS_MAX at most, and a token that names one is tried with that alone.
-        let mut named = self.keys.iter().filter(|key| id.is_empty() || key.id == id);
-        named.any(|key| key.material.has_signed(algorithm, token.signed.as_bytes(), &token.signature))
+        let named = self.keys.iter().filter(|key| id.is_empty() || key.id == id);
+        let mut tried = named.filter(|key| key.material.is_for(algorithm)).take(algorithm.tries_max());
+        tried.any(|key| key.material.has_signed(algorithm, token.signed.as_bytes(), &token.signature))
     }
 
     pub fn len(&self) -> usize {
@@ -197,16 +211,13 @@ impl Member {
             }
             ("EC", curve) => {
                 let (x, y) = (number(&self.x)?, number(&self.y)?);
-                let bytes = match curve {
-                    "P-256" => 32,
-                    "P-384" => 48,
+                let (bytes, of): (usize, fn(Vec<u8>) -> Material) = match curve {
+                    "P-256" => (32, Material::P256),
+                    "P-384" => (48, Material::P384),
+                    "P-521" => (66, Material::P521),
                     _ => return None,
                 };
-                if x.len() != bytes || y.len() != bytes {
-                    return None;
-                }
-                let point = [&[4][..], &x, &y].concat();
-                Some(if bytes == 32 { Material::P256(point) } else { Material::P384(point) })
+                (x.len() == bytes && y.len() == bytes).then(|| of([&[4][..], &x, &y].concat()))
             }
             _ => None,
         }
@@ -219,6 +230,16 @@ fn trimmed(number: Vec<u8>) -> Vec<u8> {
 }
 
 impl Material {
+    /// Whether `algorithm` is one for such a key.
+    fn is_for(&self, algorithm: Algorithm) -> bool {
+        match self {
+            Material::Rsa { .. } => algorithm.rsa().is_some(),
+            Material::P256(_) => algorithm == Algorithm::Es256,
+            Material::P384(_) => algorithm == Algorithm::Es384,
+            Material::P521(_) => algorithm == Algorithm::Es512,
+        }
+    }
+
     fn has_signed(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         let verify = |with: &'static dyn VerificationAlgorithm, point: &[u8]| {
             UnparsedPublicKey::new(with, point).verify(message, signature).is_ok()
@@ -234,9 +255,18 @@ impl Material {
             (Material::P384(point), Algorithm::Es384, _) => {
                 verify(&signature::ECDSA_P384_SHA384_FIXED, point)
             }
+            (Material::P521(point), Algorithm::Es512, _) => has_signed_on_p521(point, message, signature),
             _ => false,
         }
     }
+}
+
+/// Whether `signature`, both numbers in 66 bytes each, is one of this point over the SHA-512 of `message`;
+/// none is of what is no point of the curve. `ring` has no P-521.
+fn has_signed_on_p521(point: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    let key = p521::ecdsa::VerifyingKey::from_sec1_bytes(point);
+    let signature = p521::ecdsa::Signature::from_slice(signature);
+    key.is_ok_and(|key| signature.is_ok_and(|signature| key.verify(message, &signature).is_ok()))
 }
 
 #[cfg(test)]
@@ -245,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_passed_over_and_what_is_no_set_is_refused() {
-        let (x, long) = ("A".repeat(43), format!("{}w", "_".repeat(341)));
+        let (x, long, wide) = ("A".repeat(43), format!("{}w", "_".repeat(341)), "A".repeat(88));
         let set = format!(
             r#"{{"keys":[
                 {{"kty":"RSA","kid":"a","n":"{long}","e":"AQAB","use":"sig"}},
@@ -254,6 +284,8 @@ mod tests {
                 {{"kty":"EC","crv":"P-256","kid":"c","x":"{x}","y":"{x}"}},
                 {{"kty":"EC","crv":"P-256","kid":"d","x":"{x}","y":"AA"}},
                 {{"kty":"EC","crv":"P-521","kid":"e","x":"{x}","y":"{x}"}},
+                {{"kty":"EC","crv":"P-521","kid":"e66","x":"{wide}","y":"{wide}"}},
+                {{"kty":"EC","crv":"P-256","kid":"c66","x":"{wide}","y":"{wide}"}},
                 {{"kty":"oct","kid":"f","k":"AAAA"}},
                 {{"kty":"OKP","crv":"Ed25519","kid":"g","x":"{x}"}},
                 {{"kty":"AKP","kid":"h"}}]}}"#
@@ -261,7 +293,7 @@ mod tests {
         let ids = |set: &str| -> Vec<String> {
             KeySet::of(set.as_bytes()).expect("a set").keys.into_iter().map(|key| key.id).collect()
         };
-        assert_eq!(ids(&set), ["a", "c"]);
+        assert_eq!(ids(&set), ["a", "c", "e66"]);
         assert!(KeySet::of(b"{}").expect("a set").is_empty());
         for no_set in ["[]", "{\"keys\":1}", "<html>", "", "{\"keys\":[{\"kid\":7}]}"] {
             assert!(KeySet::of(no_set.as_bytes()).is_err(), "{no_set}");
@@ -269,5 +301,42 @@ mod tests {
         let many = |count: usize| format!("{{\"keys\":[{}]}}", vec!["{}"; count].join(","));
         assert_eq!(KeySet::of(many(KEYS_MAX).as_bytes()).map(|set| set.len()), Ok(0));
         assert!(KeySet::of(many(KEYS_MAX + 1).as_bytes()).is_err());
+    }
+
+    /// The example of RFC 7515, appendix A.4.
+    #[test]
+    fn the_signature_on_p521_that_the_standard_shows_is_good_and_no_other() {
+        let number = |text: &str| URL_SAFE_NO_PAD.decode(text).expect("base64url");
+        let x = "AekpBQ8ST8a8VcfVOTNl353vSrDCLLJXmPk06wTjxrrjcBpXp5EOnYG_NjFZ6OvLFV1jSfS9tsz4qUxcWceqwQGk";
+        let y = "ADSmRA43Z1DSNx_RvcLI87cdL07l6jQyyBXMoxVg_l2Th-x3S1WDhjDly79ajL4Kkd0AZMaZmh9ubmf63e3kyMj2";
+        let key =
+            Member { kty: "EC".into(), crv: "P-521".into(), x: x.into(), y: y.into(), ..Member::default() };
+        let key = key.material().expect("a key");
+        let message = b"eyJhbGciOiJFUzUxMiJ9.UGF5bG9hZA";
+        let good = number(
+            "AdwMgeerwtHoh-l192l60hp9wAHZFVJbLfD_UxMi70cwnZOYaRI1bKPWROc-mZZqwqT2SI-KGDKB34XO0aw_7Xdt\
+             AG8GaSwFKdCAPZgoXD2YBJZCPEX3xKpRwcdOO8KpEHwJjyqOgzDO7iKvU8vcnwNrmxYbSW9ERBXukOXolLzeO_Jn",
+        );
+        let verdict = |message: &[u8], signature: &[u8]| key.has_signed(Algorithm::Es512, message, signature);
+        assert!(verdict(message, &good));
+        assert!(!verdict(b"eyJhbGciOiJFUzUxMiJ9.UGF5bG9hZB", &good));
+        for at in 0..good.len() {
+            let mut other = good.clone();
+            other[at] ^= 1;
+            assert!(!verdict(message, &other), "byte {at} is another");
+        }
+        let (r, s) = good.split_at(66);
+        // As long as one of another curve, or with zeros that nobody needs; both as DER has it.
+        let (short, long) = (good[..131].to_vec(), [good.as_slice(), &[0]].concat());
+        let der = [&[0x30, 0x81, 0x88, 0x02, 0x42][..], r, &[0x02, 0x42], s].concat();
+        let padded = [&[0][..], r, &[0], s].concat();
+        for other in [short, long, der, padded, Vec::new(), vec![0; 132], vec![0xff; 132], [s, r].concat()] {
+            assert!(!verdict(message, &other), "{} bytes", other.len());
+        }
+        for other in Algorithm::ALL.into_iter().filter(|other| *other != Algorithm::Es512) {
+            assert!(!key.is_for(other) && !key.has_signed(other, message, &good), "{}", other.name());
+        }
+        let nowhere = Material::P521([&[4][..], &number(x), &number(x)].concat());
+        assert!(!nowhere.has_signed(Algorithm::Es512, message, &good), "no point of the curve");
     }
 }

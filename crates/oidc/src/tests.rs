@@ -2,7 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ring::rand::SystemRandom;
+use p521::ecdsa::signature::Signer as _;
+use p521::ecdsa::{Signature, SigningKey, VerifyingKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{self, EcdsaKeyPair, KeyPair as _, RsaEncoding};
 use ring::{hmac, rsa};
 use serde_json::{Value, json};
@@ -17,6 +19,7 @@ struct Keys {
     rsa: rsa::KeyPair,
     p256: EcdsaKeyPair,
     p384: EcdsaKeyPair,
+    p521: SigningKey,
 }
 
 impl Keys {
@@ -27,7 +30,11 @@ impl Keys {
             let made = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("a key");
             EcdsaKeyPair::from_pkcs8(algorithm, made.as_ref(), &random).expect("a key")
         };
+        // Below the order of the curve, which has 521 bits.
+        let mut secret = [0; 66];
+        random.fill(&mut secret[1..]).expect("random");
         Keys {
+            p521: SigningKey::from_slice(&secret).expect("a key"),
             rsa: rsa::KeyPair::from_pkcs8(&STANDARD.decode(text).expect("base64")).expect("a key"),
             p256: pair(&signature::ECDSA_P256_SHA256_FIXED_SIGNING),
             p384: pair(&signature::ECDSA_P384_SHA384_FIXED_SIGNING),
@@ -36,13 +43,16 @@ impl Keys {
 
     fn set(&self) -> String {
         let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        let point = |pair: &EcdsaKeyPair, curve: &str| {
-            let (x, y) = pair.public_key().as_ref()[1..].split_at(pair.public_key().as_ref().len() / 2);
+        let point = |point: &[u8], curve: &str| {
+            let (x, y) = point[1..].split_at(point.len() / 2);
             json!({ "kty": "EC", "crv": curve, "kid": curve, "x": number(x), "y": number(y) })
         };
+        let (p256, p384) = (self.p256.public_key().as_ref(), self.p384.public_key().as_ref());
+        let p521 = VerifyingKey::from(&self.p521).to_encoded_point(false);
         let public = rsa::PublicKeyComponents::<Vec<u8>>::from(self.rsa.public());
         let rsa = json!({ "kty": "RSA", "kid": "rsa", "n": number(&public.n), "e": number(&public.e) });
-        json!({ "keys": [rsa, point(&self.p256, "P-256"), point(&self.p384, "P-384")] }).to_string()
+        let p521 = point(p521.as_bytes(), "P-521");
+        json!({ "keys": [rsa, point(p256, "P-256"), point(p384, "P-384"), p521] }).to_string()
     }
 
     /// A token that is signed as `algorithm` says, with the key that fits.
@@ -65,6 +75,10 @@ impl Keys {
             "PS512" => with_rsa(&signature::RSA_PSS_SHA512),
             "ES256" => with(&self.p256),
             "ES384" => with(&self.p384),
+            "ES512" => {
+                let signature: Signature = self.p521.sign(signed.as_bytes());
+                signature.to_bytes().to_vec()
+            }
             // The public key as a secret that everybody knows.
             "HS256" => {
                 let key = hmac::Key::new(hmac::HMAC_SHA256, self.rsa.public().as_ref());
@@ -110,11 +124,17 @@ fn verdict(issuer: &Issuer, token: &str, keys: &KeySet) -> String {
     if !issuer.has_issued(&token) {
         return "somebody else's".to_owned();
     }
-    match issuer.judge(&token, keys, NOW * 1000) {
-        Judged::Known(user, _) => {
+    let said = shown(issuer.judge(&token, keys, NOW * 1000));
+    said.split_once(" until ").map_or(said.clone(), |(user, _)| user.to_owned())
+}
+
+fn shown(judged: Judged) -> String {
+    match judged {
+        Judged::Known(user, until) => {
             let extra: Vec<String> =
                 user.extra.iter().map(|(key, values)| format!("{key}={}", values.join("+"))).collect();
-            format!("{} {} [{}] [{}]", user.name, user.uid, user.groups.join(","), extra.join(","))
+            let (groups, extra) = (user.groups.join(","), extra.join(","));
+            format!("{} {} [{groups}] [{extra}] until {until}", user.name, user.uid)
         }
         Judged::Unsigned => "unsigned".to_owned(),
         Judged::Refused(why) => why,
@@ -128,7 +148,7 @@ fn every_algorithm_is_for_its_kind_of_key_and_no_other() {
     let issuer = issuer(json!({}));
     let known = "i:ann  [] []";
     let ids = |algorithm: &str| match &algorithm[..2] {
-        "ES" => format!("P-{}", &algorithm[2..]),
+        "ES" => format!("P-{}", if algorithm == "ES512" { "521" } else { &algorithm[2..] }),
         _ => "rsa".to_owned(),
     };
     for algorithm in Algorithm::ALL.map(Algorithm::name) {
@@ -144,9 +164,10 @@ fn every_algorithm_is_for_its_kind_of_key_and_no_other() {
         let named_otherwise = keys.token(algorithm, "nobody", &claims(json!({})));
         assert_eq!(verdict(&issuer, &named_otherwise, &set), "unsigned", "{algorithm} of an unknown key");
         // With the key of another kind, under the name of one that is known.
-        let confused = if algorithm.starts_with("ES") { "rsa" } else { "P-256" };
-        let token = keys.token(algorithm, confused, &claims(json!({})));
-        assert_eq!(verdict(&issuer, &token, &set), "unsigned", "{algorithm} as {confused}");
+        for confused in ["rsa", "P-256", "P-384", "P-521"].into_iter().filter(|id| *id != ids(algorithm)) {
+            let token = keys.token(algorithm, confused, &claims(json!({})));
+            assert_eq!(verdict(&issuer, &token, &set), "unsigned", "{algorithm} as {confused}");
+        }
     }
     let theirs = other.token("ES256", "P-256", &claims(json!({})));
     assert_eq!(verdict(&issuer, &theirs, &set), "unsigned");
@@ -157,12 +178,12 @@ fn what_is_not_signed_or_signed_with_a_secret_is_refused_before_any_key_is_tried
     let keys = Keys::new();
     let set = KeySet::of(keys.set().as_bytes()).expect("a set");
     let issuer = issuer(json!({}));
-    for algorithm in ["none", "None", "", "HS256", "ES512", "EdDSA"] {
+    for algorithm in ["none", "None", "", "HS256", "ES521", "es512", "EdDSA"] {
         let token = keys.token(algorithm, "rsa", &claims(json!({})));
         assert_eq!(
             verdict(&issuer, &token, &set),
             format!(
-                "oidc: verify token: oidc: id token signed with unsupported algorithm, expected [\"ES256\" \"ES384\" \
+                "oidc: verify token: oidc: id token signed with unsupported algorithm, expected [\"ES256\" \"ES384\" \"ES512\" \
                  \"PS256\" \"PS384\" \"PS512\" \"RS256\" \"RS384\" \"RS512\"] got {algorithm:?}"
             )
         );
@@ -173,6 +194,65 @@ fn what_is_not_signed_or_signed_with_a_secret_is_refused_before_any_key_is_tried
     let signature = keys.p256.sign(&SystemRandom::new(), signed.as_bytes()).expect("signed");
     let token = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()));
     assert_eq!(verdict(&issuer, &token, &set), "unsigned");
+}
+
+/// A token of `algorithm` over which there is this signature.
+fn forged(algorithm: &str, id: &str, sign: impl FnOnce(&str) -> Vec<u8>) -> String {
+    let signed = signed(json!({ "alg": algorithm, "kid": id }), &claims(json!({})));
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(sign(&signed)))
+}
+
+#[test]
+fn es512_is_for_a_key_on_p521_and_a_signature_as_long_as_that_has_it() {
+    let keys = Keys::new();
+    let set = KeySet::of(keys.set().as_bytes()).expect("a set");
+    let issuer = issuer(json!({}));
+    let on_p256 =
+        |text: &str| keys.p256.sign(&SystemRandom::new(), text.as_bytes()).expect("signed").as_ref().to_vec();
+    let on_p521 = |text: &str| -> Vec<u8> {
+        let signature: Signature = keys.p521.sign(text.as_bytes());
+        signature.to_bytes().to_vec()
+    };
+    assert_eq!(verdict(&issuer, &forged("ES512", "P-521", on_p521), &set), "i:ann  [] []");
+    for id in ["P-256", "P-521", ""] {
+        assert_eq!(verdict(&issuer, &forged("ES512", id, on_p256), &set), "unsigned", "P-256 as {id:?}");
+    }
+    for algorithm in ["ES256", "ES384", "RS512", "PS512"] {
+        for id in ["P-521", ""] {
+            let token = forged(algorithm, id, on_p521);
+            assert_eq!(verdict(&issuer, &token, &set), "unsigned", "{algorithm} {id:?}");
+        }
+    }
+    for length in [0, 64, 96, 128, 131, 133, 264] {
+        let cut = |text: &str| on_p521(text).into_iter().cycle().take(length).collect::<Vec<_>>();
+        assert_eq!(verdict(&issuer, &forged("ES512", "P-521", cut), &set), "unsigned", "{length} bytes");
+    }
+}
+
+#[test]
+fn a_token_that_names_no_key_is_tried_with_few_that_are_slow_and_one_that_does_with_its_own() {
+    let all: Vec<Keys> = (0..5).map(|_| Keys::new()).collect();
+    let mut set = json!({ "keys": [] });
+    for (at, keys) in all.iter().enumerate() {
+        let own: Value = serde_json::from_str(&keys.set()).expect("JSON");
+        for mut key in own["keys"].as_array().expect("keys").clone() {
+            key["kid"] = format!("{}-{at}", key["kid"].as_str().expect("an id")).into();
+            set["keys"].as_array_mut().expect("a list").push(key);
+        }
+    }
+    let set = KeySet::of(set.to_string().as_bytes()).expect("a set");
+    let issuer = issuer(json!({}));
+    for (at, keys) in all.iter().enumerate() {
+        let token = |algorithm: &str, id: &str| keys.token(algorithm, id, &claims(json!({})));
+        let unnamed = if at < 4 { "i:ann  [] []" } else { "unsigned" };
+        for (algorithm, curve) in [("ES384", "P-384"), ("ES512", "P-521")] {
+            let named = token(algorithm, &format!("{curve}-{at}"));
+            assert_eq!(verdict(&issuer, &named, &set), "i:ann  [] []", "{at}");
+            assert_eq!(verdict(&issuer, &token(algorithm, ""), &set), unnamed, "{at}");
+        }
+        // Others cost little, and are tried with each.
+        assert_eq!(verdict(&issuer, &token("ES256", ""), &set), "i:ann  [] []", "{at}");
+    }
 }
 
 /// What becomes of claims that are signed.

@@ -206,6 +206,7 @@ fn every_served_flag_changes_what_is_decided() {
         "--oidc-groups-claim=groups",
         "--oidc-groups-claim=groups --oidc-groups-prefix=oidc:",
         "--oidc-signing-algs=ES256,RS256",
+        "--oidc-signing-algs=ES512",
         "--oidc-required-claim=hd=example.com",
     ] {
         assert_ne!(format!("{:?}", config(&format!("{oidc} {more}"))), issuer, "{more}");

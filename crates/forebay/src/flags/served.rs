@@ -260,7 +260,7 @@ pub(super) const SERVED: &[Flag] = &[
         List,
         "NAMES",
         "RS256",
-        "How tokens may be signed: RS, PS and ES with 256, 384 and 512, ES512 apart.",
+        "How tokens may be signed: RS, PS and ES with 256, 384 and 512.",
     ),
     served(Authentication, "oidc-required-claim", Each, "NAME=VALUE", "", "A claim that tokens must have."),
     served(
