@@ -8,8 +8,8 @@
 //! for an answer that is none, `apiVersion` and `kind` for another's; `convert` says how the objects of a
 //! ConversionReview are converted ([`tabs`]); `hang` for none at all, `cut` for a
 //! connection that ends, `delay_ms` for one that comes later; `length` for what the head says of how long it
-//! is, and `flood` for so many bytes of it. As a provider of [`tokens`] it gives documents, by
-//! their names.
+//! is, and `flood` for so many bytes of it; `location` for where it sends on. As a provider of [`tokens`] it
+//! gives documents, by their names.
 #![allow(
     clippy::disallowed_methods,
     reason = "it is another process to what is tested, with a clock of its own"
@@ -52,6 +52,8 @@ pub struct AskedReview {
     pub who: String,
     /// Of the URL.
     pub query: String,
+    /// What was shown in the head; empty, if nothing was.
+    pub authorization: String,
     pub review: Value,
 }
 

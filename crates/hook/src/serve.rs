@@ -33,15 +33,20 @@ pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>)
 
 /// Answers one request; nothing when the connection is over.
 async fn answer(io: &mut Io, shared: &Shared) -> Option<()> {
-    let (path, length) = head(io).await?;
-    let mut body = vec![0; length];
+    let head = head(io).await?;
+    let mut body = vec![0; head.length];
     io.read_exact(&mut body).await.ok()?;
-    let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+    let (path, query) = head.path.split_once('?').unwrap_or((&head.path, ""));
     let (who, name) = path.trim_start_matches('/').split_once('/')?;
     // Of a document nobody says anything.
     let review: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).ok()? };
     let answer = shared.answer(name)?;
-    shared.note(AskedReview { who: who.to_owned(), query: query.to_owned(), review: review.clone() });
+    shared.note(AskedReview {
+        who: who.to_owned(),
+        query: query.to_owned(),
+        authorization: head.authorization.clone(),
+        review: review.clone(),
+    });
     if let Some(millis) = answer["delay_ms"].as_u64() {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
@@ -54,11 +59,12 @@ async fn answer(io: &mut Io, shared: &Shared) -> Option<()> {
         return None;
     }
     let (told, flood) = (answer["length"].as_u64(), answer["flood"].as_u64());
+    let location = answer["location"].as_str().map(|to| format!("Location: {to}\r\n")).unwrap_or_default();
     let (number, body) = written(answer, &review);
     let bytes = flood.unwrap_or(body.len() as u64);
     let length = told.unwrap_or(bytes);
     let head = format!(
-        "HTTP/1.1 {number} As-Told\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        "HTTP/1.1 {number} As-Told\r\n{location}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     );
     io.write_all(head.as_bytes()).await.ok()?;
     match flood {
@@ -76,9 +82,16 @@ async fn answer(io: &mut Io, shared: &Shared) -> Option<()> {
     (length == bytes).then_some(())
 }
 
-/// The path of a request and the length of its body.
-async fn head(io: &mut Io) -> Option<(String, usize)> {
-    let (mut path, mut length) = (String::new(), 0);
+#[derive(Default)]
+struct Head {
+    path: String,
+    /// Of the body.
+    length: usize,
+    authorization: String,
+}
+
+async fn head(io: &mut Io) -> Option<Head> {
+    let mut head = Head::default();
     loop {
         let mut line = String::new();
         if io.read_line(&mut line).await.ok()? == 0 {
@@ -86,14 +99,16 @@ async fn head(io: &mut Io) -> Option<(String, usize)> {
         }
         let line = line.trim_end();
         if line.is_empty() {
-            return Some((path, length));
+            return Some(head);
         }
-        if path.is_empty() {
-            path = line.split(' ').nth(1)?.to_owned();
-        } else if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().ok()?;
+        if head.path.is_empty() {
+            head.path = line.split(' ').nth(1)?.to_owned();
+        } else if let Some((name, value)) = line.split_once(':') {
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => head.length = value.trim().parse().ok()?,
+                "authorization" => head.authorization = value.trim().to_owned(),
+                _ => {}
+            }
         }
     }
 }

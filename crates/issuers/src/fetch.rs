@@ -7,16 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use forebay_apimachinery::json::go_quote;
 use forebay_connector::{Body, Pool, PoolOptions, connect};
 use forebay_rt::Clock;
-use http::header::{ACCEPT, LOCATION, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt as _;
 use kube::client::Body as RequestBody;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use crate::limits::{ANSWER_MAX, ORIGINS_MAX, REDIRECTS_MAX, SAID_BYTES_MAX};
+use crate::limits::{ANSWER_MAX, CLAIM_BYTES_MAX, ORIGINS_MAX, REDIRECTS_MAX, SAID_BYTES_MAX};
 use forebay_webhook_client::words;
 
 /// Fetches documents of one provider.
@@ -62,31 +63,59 @@ impl Fetcher {
     /// # Errors
     /// Why there is none.
     pub async fn get(&self, url: &str, bytes_max: usize) -> Result<Vec<u8>, String> {
-        let failed = |why: String| format!("Get {}: {why}", forebay_apimachinery::json::go_quote(url));
         tokio::select! {
-            got = self.follow(url, bytes_max) => got,
-            () = self.clock.sleep(ANSWER_MAX) => Err(failed(
-                "context deadline exceeded (Client.Timeout exceeded while awaiting headers)".to_owned(),
-            )),
+            got = async { read(self.follow(url, None).await?, bytes_max).await } => got,
+            () = self.clock.sleep(ANSWER_MAX) => Err(late(url)),
         }
     }
 
-    async fn follow(&self, url: &str, bytes_max: usize) -> Result<Vec<u8>, String> {
+    /// The token that a source of claims answers with at `url`, within its caller's time. Cancel-safe.
+    ///
+    /// - `access_token`: shown to the server of that URL, and to none that it sends on to; nothing, if empty.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn claim(&self, url: &str, access_token: &str) -> Result<String, String> {
+        let authorization = match access_token {
+            "" => None,
+            token => {
+                let value = HeaderValue::from_str(&format!("Bearer {token}"));
+                let mut value =
+                    value.map_err(|_| "its access token cannot be sent in a header".to_owned())?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+        };
+        let answer = self.follow(url, authorization.as_ref()).await?;
+        let status = answer.status();
+        if !matches!(status.as_u16(), 200..=226) {
+            return Err(format!("error while getting distributed claim JWT: {status}"));
+        }
+        let whole = whole(answer.into_body(), CLAIM_BYTES_MAX).await;
+        let whole = whole.map_err(|why| format!("could not decode distributed claim response: {why}"))?;
+        String::from_utf8(whole).map_err(|_| "could not decode distributed claim response".to_owned())
+    }
+
+    /// The answer at `url`, or at where that sends whoever asks.
+    ///
+    /// - `authorization`: for the server of `url` alone.
+    async fn follow(&self, url: &str, authorization: Option<&HeaderValue>) -> Result<Response<Body>, String> {
+        let own: Option<Uri> = url.parse().ok();
         let mut at = url.to_owned();
         for _ in 0..=REDIRECTS_MAX {
-            let failed = |why: String| format!("Get {}: {why}", forebay_apimachinery::json::go_quote(&at));
+            let failed = |why: String| format!("Get {}: {why}", go_quote(&at));
             let uri: Uri = at.parse().map_err(|why: http::uri::InvalidUri| failed(why.to_string()))?;
-            let answer = self.pool(&uri).map_err(failed)?.send(request(&uri)).await;
+            let mut request = request(&uri);
+            let is_own = own.as_ref().is_some_and(|own| own.authority() == uri.authority());
+            if let Some(value) = authorization.filter(|_| is_own) {
+                request.headers_mut().insert(AUTHORIZATION, value.clone());
+            }
+            let answer = self.pool(&uri).map_err(failed)?.send(request).await;
             let answer = answer.map_err(|error| failed(words::of(&error)))?;
-            let Some(next) = redirected(&answer, &uri).map_err(failed)? else {
-                return read(answer, bytes_max).await;
-            };
+            let Some(next) = redirected(&answer, &uri).map_err(failed)? else { return Ok(answer) };
             at = next;
         }
-        Err(format!(
-            "Get {}: stopped after {REDIRECTS_MAX} redirects",
-            forebay_apimachinery::json::go_quote(url)
-        ))
+        Err(format!("Get {}: stopped after {REDIRECTS_MAX} redirects", go_quote(url)))
     }
 
     /// The connections to a server. Must be called within a runtime.
@@ -111,6 +140,12 @@ impl Fetcher {
         pools.insert(origin, pool.clone());
         Ok(pool)
     }
+}
+
+/// What is said where nothing came in time, as Go's client does.
+pub fn late(url: &str) -> String {
+    let why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+    format!("Get {}: {why}", go_quote(url))
 }
 
 fn request(uri: &Uri) -> Request<RequestBody> {

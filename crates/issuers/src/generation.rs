@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use forebay_apimachinery::json::go_quote;
 use forebay_documents::metrics::AuthenticationMetrics;
-use forebay_oidc::{Issuer, Judged, Token};
+use forebay_oidc::{Elsewhere, Issuer, Judged, Token};
 use forebay_rt::{Clock, CutOnDrop, Instant, Tasks};
 
 use crate::provider::Provider;
@@ -82,5 +83,40 @@ impl Generation {
         let token = Token::parse(text)?;
         let provider = self.issuer_of(&token)?.clone();
         Some(provider.judge(text, began).await)
+    }
+
+    /// What becomes of a token whose groups are kept elsewhere, once who keeps them was asked.
+    pub async fn judge_told(&self, text: &str, of: &Elsewhere, began: Instant) -> Option<Judged> {
+        let provider = self.issuer_of(&Token::parse(text)?)?.clone();
+        let judged = self.told(&provider, of).await;
+        Some(provider.counted(judged, began))
+    }
+
+    /// What a source says is signed by an issuer that is believed here, whichever: upstream takes what
+    /// anybody signs whom the source names, and fetches their keys.
+    async fn told(&self, provider: &Arc<Provider>, of: &Elsewhere) -> Judged {
+        let said = match provider.sources.ask(of).await {
+            Ok(said) => said,
+            Err(why) => {
+                let claim = go_quote(&of.claim);
+                return Elsewhere::refused(format!("while getting distributed claim {claim}: {why}"));
+            }
+        };
+        let by = match Token::of_source(&said) {
+            Some(told) => self.issuer_of(&told).cloned().ok_or_else(|| {
+                let issuer = go_quote(told.issuer());
+                format!("verifying untrusted issuer {issuer} failed: it is none whose tokens are believed")
+            }),
+            None => {
+                let (endpoint, claim) = (go_quote(&of.endpoint), go_quote(&of.claim));
+                Err(format!(
+                    "getting untrusted issuer from endpoint {endpoint} failed for claim {claim}: malformed token"
+                ))
+            }
+        };
+        match by {
+            Ok(by) => by.judge_told(&provider.issuer, of, &said).await,
+            Err(why) => Elsewhere::refused(why),
+        }
     }
 }

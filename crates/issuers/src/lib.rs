@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! token ─► cache ─┬─► providers (oidc: judge) ─► keys, fetched once for all who wait
+//!                 │                           ╰► sources of groups that are kept elsewhere
 //!                 └─► webhook (TokenReview)
 //! ```
 
@@ -19,6 +20,7 @@ pub mod limits;
 mod provider;
 mod remote;
 mod review;
+mod sources;
 mod webhook;
 
 pub use fetch::check_authorities;

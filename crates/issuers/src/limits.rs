@@ -12,6 +12,19 @@ pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// How long a provider or a webhook may take to answer, from the first packet to the last byte, as upstream.
 pub const ANSWER_MAX: Duration = Duration::from_secs(30);
 
+/// How long a source of distributed claims may take, a turn included: a third of what upstream gives it, so
+/// that one that hangs is over while others wait.
+pub const SOURCE_MAX: Duration = Duration::from_secs(10);
+
+/// Claims that one source is asked for at once, and how many wait for that; one more is refused. Of a
+/// provider's eight servers that is less than [`LOOKUPS_MAX`], half of which are left to others.
+pub const SOURCE_CALLS_MAX: usize = 16;
+pub const SOURCE_WAITING_MAX: usize = 48;
+const _: () = assert!((SOURCE_CALLS_MAX + SOURCE_WAITING_MAX) * ORIGINS_MAX <= LOOKUPS_MAX / 2);
+
+/// Longest answer of a source. 16 x 8 of them at once are 16 MiB of one provider.
+pub const CLAIM_BYTES_MAX: usize = forebay_oidc::limits::CLAIM_BYTES_MAX;
+
 /// How long is waited for what others say of a token, attempts and pauses included, as upstream.
 pub const LOOKUP_MAX: Duration = Duration::from_secs(30);
 

@@ -13,18 +13,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use forebay_documents::metrics::{AuthenticationMetrics, Went};
-use forebay_oidc::{Discovered, Issuer, Judged, KeySet, Token, UNSIGNED};
+use forebay_oidc::{Discovered, Elsewhere, Issuer, Judged, KeySet, Token, UNSIGNED};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::watch;
 
 use crate::fetch::Fetcher;
 use crate::hash::hash_of;
 use crate::limits::{DISCOVERY_EVERY, DOCUMENT_BYTES_MAX, KEYS_EVERY_MIN};
+use crate::sources::Sources;
 
 /// See the module's doc.
 pub struct Provider {
     pub issuer: Issuer,
     pub hash: String,
+    /// Who keeps claims of its tokens.
+    pub sources: Sources,
     fetcher: Fetcher,
     clock: Clock,
     tasks: Tasks,
@@ -55,10 +58,12 @@ impl Provider {
         metrics: Arc<AuthenticationMetrics>,
     ) -> Result<Arc<Provider>, String> {
         let fetcher = Fetcher::new(clock.clone(), &issuer.certificate_authority)?;
+        let sources = Sources::new(clock.clone(), &issuer.certificate_authority)?;
         let waits = format!("oidc: authenticator for issuer {:?} is not initialized", issuer.url);
         Ok(Arc::new(Provider {
             hash: hash_of(&issuer.url),
             issuer,
+            sources,
             fetcher,
             clock,
             tasks,
@@ -119,9 +124,10 @@ impl Provider {
                 self.counted(Judged::Refused("oidc: authenticator not initialized".to_owned()), began),
             );
         }
-        let now_ms = i64::try_from(self.clock.unix_ms()).unwrap_or(i64::MAX);
-        match self.issuer.judge(token, &self.keys.load(), now_ms) {
+        match self.issuer.judge(token, &self.keys.load(), self.now_ms()) {
             Judged::Unsigned => None,
+            // It is counted once its source has spoken.
+            Judged::Elsewhere(of) => Some(Judged::Elsewhere(of)),
             judged => Some(self.counted(judged, began)),
         }
     }
@@ -142,7 +148,37 @@ impl Provider {
         })
     }
 
-    fn counted(&self, judged: Judged, began: Instant) -> Judged {
+    /// What becomes of a token of `by`, whose source said what one of the keys of this issuer signed, or
+    /// none.
+    ///
+    /// - `said`: a token that says that it is this issuer's.
+    pub async fn judge_told(self: &Arc<Self>, by: &Issuer, of: &Elsewhere, said: &str) -> Judged {
+        if self.discovered.load().is_none() {
+            return Elsewhere::refused(format!("verifier not initialized for issuer: {:?}", self.issuer.url));
+        }
+        let judge = || {
+            let told = Token::of_source(said)?;
+            Some(by.judge_told(of, &told, &self.keys.load(), self.now_ms()))
+        };
+        match judge() {
+            Some(Judged::Unsigned) | None => {}
+            Some(judged) => return judged,
+        }
+        let refreshed = self.refreshed().await;
+        match (judge(), refreshed) {
+            (Some(Judged::Unsigned) | None, Err(why)) => Elsewhere::refused(format!(
+                "verify distributed claim token: failed to verify signature: fetching keys {why}"
+            )),
+            (Some(Judged::Unsigned) | None, Ok(())) => Elsewhere::unsigned(),
+            (Some(judged), _) => judged,
+        }
+    }
+
+    fn now_ms(&self) -> i64 {
+        i64::try_from(self.clock.unix_ms()).unwrap_or(i64::MAX)
+    }
+
+    pub fn counted(&self, judged: Judged, began: Instant) -> Judged {
         let went = if matches!(judged, Judged::Known(..)) { Went::Well } else { Went::Badly };
         self.metrics.judged(&self.hash, went, self.clock.now() - began);
         judged

@@ -130,7 +130,7 @@ impl Shared {
         let judged = self.issuers.load().judge_now(text, began)?;
         match (judged, &self.webhook) {
             (Some(Judged::Known(caller, until)), _) => Some(self.known(caller, until, audiences)),
-            (_, Some(_)) => None,
+            (Some(Judged::Elsewhere(_)), _) | (_, Some(_)) => None,
             (judged, None) => Some(Outcome::of(refusal(judged), None)),
         }
     }
@@ -187,6 +187,10 @@ impl Shared {
             Some(judged) => judged,
             None => issuers.judge(text, began).await,
         };
+        let judged = match judged {
+            Some(Judged::Elsewhere(of)) => issuers.judge_told(text, &of, began).await,
+            judged => judged,
+        };
         if let Some(Judged::Known(caller, until)) = judged {
             return self.known(caller, until, audiences);
         }
@@ -230,7 +234,8 @@ fn refusal(judged: Option<Judged>) -> Authentication {
     match judged {
         Some(Judged::Refused(why)) => Authentication::Refused(why.into()),
         Some(Judged::Unsigned) => Authentication::Refused(forebay_oidc::UNSIGNED.into()),
-        Some(Judged::Known(..)) | None => Authentication::NoOpinion,
+        // Whoever is elsewhere was asked before.
+        Some(Judged::Known(..) | Judged::Elsewhere(_)) | None => Authentication::NoOpinion,
     }
 }
 

@@ -69,7 +69,6 @@ impl Issuer {
     /// # Errors
     /// Upstream's words.
     pub(crate) fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, String> {
-        self.refuse_distributed(claims)?;
         let seen = if self.has_expressions() { claims_value(claims) } else { Value::Null };
         let mut user = Caller {
             name: self.username(claims, &seen)?,
@@ -105,27 +104,6 @@ impl Issuer {
             || self.uid.as_ref().is_some_and(is_one)
             || !self.extra.is_empty()
             || !self.claim_rules.is_empty()
-    }
-
-    /// Groups that are kept elsewhere are not fetched: where a token says where, that is no user without
-    /// groups.
-    fn refuse_distributed(&self, claims: &Map<String, Value>) -> Result<(), String> {
-        let Some(Mapped::Claim { name, .. }) = &self.groups else { return Ok(()) };
-        if claims.contains_key(name) {
-            return Ok(());
-        }
-        let Some(source) = claims.get("_claim_names").and_then(|names| names.get(name)) else {
-            return Ok(());
-        };
-        let source = source.as_str().unwrap_or_default();
-        let endpoint = claims.get("_claim_sources").and_then(|sources| sources.get(source)?.get("endpoint"));
-        match endpoint.and_then(Value::as_str).unwrap_or_default() {
-            "" => Ok(()),
-            _ => Err(format!(
-                "oidc: could not expand distributed claims: the claim {} is kept elsewhere, and is not fetched",
-                go_quote(name)
-            )),
-        }
     }
 
     fn username(&self, claims: &Map<String, Value>, seen: &Value) -> Result<String, String> {

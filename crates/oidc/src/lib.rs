@@ -7,11 +7,13 @@
 //! ```text
 //! tree ─config─► AuthenticationConfiguration ─validate─► Issuer ─┐
 //! token ─token─► Token ─keys─► signature ─verify─► claims ───────┴─claims─► Caller
+//!                                                 ╰─elsewhere─► who is asked for the groups
 //! ```
 
 mod claims;
 pub mod config;
 mod discovery;
+mod elsewhere;
 mod expressions;
 mod faults;
 mod issuer;
@@ -25,6 +27,7 @@ mod verify;
 
 pub use config::AuthenticationConfiguration;
 pub use discovery::Discovered;
+pub use elsewhere::Elsewhere;
 pub use issuer::Issuer;
 pub use keys::{Algorithm, KeySet};
 pub use token::Token;

@@ -4,6 +4,10 @@
 /// longer one counts as nobody's.
 pub const TOKEN_BYTES_MAX: usize = 32 << 10;
 
+/// Longest token that a source of distributed claims answers with: 2,500 groups of 36 B. A longer one is
+/// refused.
+pub const CLAIM_BYTES_MAX: usize = 128 << 10;
+
 /// Issuers of one configuration, as upstream has it. More of them are refused.
 pub const ISSUERS_MAX: usize = 64;
 

@@ -137,6 +137,7 @@ fn shown(judged: Judged) -> String {
             format!("{} {} [{groups}] [{extra}] until {until}", user.name, user.uid)
         }
         Judged::Unsigned => "unsigned".to_owned(),
+        Judged::Elsewhere(of) => format!("ask {} for {}", of.endpoint, of.claim),
         Judged::Refused(why) => why,
     }
 }
@@ -333,15 +334,6 @@ fn claims_make_a_user_by_name_and_by_expression() {
     );
     let nowhere = json!({ "email": "a@b", "oid": "7", "_claim_names": { "roles": "s" } });
     check(by_claims.clone(), nowhere, "oidc: verify token: oidc: source does not exist");
-    let elsewhere = json!({
-        "email": "a@b", "oid": "7",
-        "_claim_names": { "roles": "s" }, "_claim_sources": { "s": { "endpoint": "https://e" } },
-    });
-    check(
-        by_claims,
-        elsewhere,
-        "oidc: could not expand distributed claims: the claim \"roles\" is kept elsewhere, and is not fetched",
-    );
     let by_expressions = json!({ "claimMappings": {
         "username": { "expression": "'u:' + claims.sub" },
         "groups": { "expression": "claims.roles.split(',')" },
@@ -403,4 +395,123 @@ fn rules_have_to_hold_of_claims_and_of_the_user() {
         "oidc: error evaluating user info validation rule: validation expression '!user.username.endsWith('root')' \
          failed: no roots",
     );
+}
+
+/// An issuer whose tokens have their groups in the claim `roles`.
+fn with_roles() -> Issuer {
+    issuer(json!({ "claimMappings": {
+        "username": { "claim": "sub", "prefix": "i:" }, "groups": { "claim": "roles", "prefix": "r:" },
+    }}))
+}
+
+/// What becomes of a token with these claims, whose source says that.
+fn told(of: Value, source: &str) -> (String, String) {
+    let keys = Keys::new();
+    let set = KeySet::of(keys.set().as_bytes()).expect("a set");
+    let (issuer, token) = (with_roles(), keys.token("ES256", "P-256", &claims(of)));
+    match issuer.judge(&Token::parse(&token).expect("a token"), &set, NOW * 1000) {
+        Judged::Elsewhere(of) => {
+            let said = claims(serde_json::from_str(source).expect("claims"));
+            let said = keys.token("ES384", "P-384", &said);
+            let said = Token::of_source(&said).expect("a token");
+            let judged = issuer.judge_told(&of, &said, &set, NOW * 1000);
+            (format!("{} {}", of.endpoint, of.access_token), shown(judged))
+        }
+        judged => (String::new(), shown(judged)),
+    }
+}
+
+#[test]
+fn groups_that_are_kept_elsewhere_are_those_that_the_source_says_and_nothing_else_of_it_counts() {
+    let from = |source: Value| json!({ "_claim_names": { "roles": "s" }, "_claim_sources": { "s": source } });
+    let asked = |of: Value, source: &str| told(of, source);
+    let of = from(json!({ "endpoint": "https://e", "access_token": "t" }));
+    assert_eq!(
+        asked(of.clone(), r#"{"roles":["x","y"],"sub":"root","iss":"https://j","exp":1800000300}"#),
+        ("https://e t".to_owned(), "i:ann  [r:x,r:y] [] until 1800000300".to_owned())
+    );
+    let refused = |source: &str| asked(of.clone(), source).1;
+    let verify = "oidc: could not expand distributed claims: verify distributed claim token: oidc:";
+    assert_eq!(refused(r#"{"aud":"x"}"#), format!("{verify} expected audience \"kube\" got [\"x\"]"));
+    assert_eq!(
+        refused(r#"{"exp":1}"#),
+        format!("{verify} token is expired (Token Expiry: 1970-01-01 00:00:01 +0000 UTC)")
+    );
+    assert_eq!(
+        refused("{}"),
+        "oidc: could not expand distributed claims: jwt returned by distributed claim endpoint \"https://e\" did not \
+         contain claim: roles"
+    );
+    assert_eq!(
+        refused(r#"{"roles":[7]}"#),
+        "oidc: parse groups claim \"roles\": json: cannot unmarshal array into Go value of type string"
+    );
+    // Who says it themselves, has nobody to ask, or asks for something else is not sent anywhere.
+    let mut own = of.clone();
+    own["roles"] = json!("z");
+    for (claims, groups) in [
+        (own, "r:z"),
+        (from(json!({})), ""),
+        (from(json!({ "JWT": "e30.e30.e30" })), ""),
+        (from(Value::Null), ""),
+        (
+            json!({ "_claim_names": { "mail": "s" }, "_claim_sources": { "s": { "endpoint": "https://e" } } }),
+            "",
+        ),
+        (json!({ "_claim_names": null }), ""),
+        (json!({ "_claim_sources": { "s": { "endpoint": "https://e" } } }), ""),
+    ] {
+        let known = format!("i:ann  [{groups}] [] until {}", NOW + 600);
+        // Names without sources are no state to be in.
+        let want = match claims.get("_claim_names") {
+            Some(Value::Null) => {
+                "oidc: could not expand distributed claims: oidc: no claim sources".to_owned()
+            }
+            _ => known,
+        };
+        assert_eq!(asked(claims.clone(), "{}"), (String::new(), want), "{claims}");
+    }
+    for (claims, said) in [
+        (json!({ "_claim_names": "s", "_claim_sources": {} }), "error parsing distributed claim names"),
+        (from(json!("https://e")), "could not parse claim sources"),
+        (from(json!({ "endpoint": 7 })), "could not parse claim sources"),
+    ] {
+        let (_, why) = asked(claims.clone(), "{}");
+        let begins = format!("oidc: could not expand distributed claims: oidc: {said}: ");
+        assert!(why.starts_with(&begins), "{claims}: {why}");
+    }
+}
+
+#[test]
+fn of_two_sources_the_one_that_keeps_the_groups_is_asked() {
+    let of = json!({
+        "_claim_names": { "mail": "m", "roles": "g" },
+        "_claim_sources": { "m": { "endpoint": "https://m" }, "g": { "endpoint": "https://g" } },
+    });
+    let (asked, said) = told(of, r#"{"roles":"x","mail":"root@example.com"}"#);
+    assert_eq!((asked.as_str(), said), ("https://g ", format!("i:ann  [r:x] [] until {}", NOW + 600)));
+}
+
+#[test]
+fn what_a_source_says_is_signed_by_the_keys_that_it_is_judged_by() {
+    let (keys, others) = (Keys::new(), Keys::new());
+    let set = |keys: &Keys| KeySet::of(keys.set().as_bytes()).expect("a set");
+    let of =
+        json!({ "_claim_names": { "roles": "s" }, "_claim_sources": { "s": { "endpoint": "https://e" } } });
+    let (issuer, token) = (with_roles(), keys.token("ES256", "P-256", &claims(of)));
+    let judged = issuer.judge(&Token::parse(&token).expect("a token"), &set(&keys), NOW * 1000);
+    let Judged::Elsewhere(of) = judged else { panic!("{judged:?}") };
+    assert!(!format!("{of:?}").contains("access"), "nothing secret is shown");
+    let said = keys.token("ES512", "P-521", &claims(json!({ "roles": "x" })));
+    let said = Token::of_source(&said).expect("a token");
+    assert_eq!(issuer.judge_told(&of, &said, &set(&others), NOW * 1000), Judged::Unsigned);
+    assert!(matches!(issuer.judge_told(&of, &said, &set(&keys), NOW * 1000), Judged::Known(..)));
+    let unsigned = keys.token("none", "rsa", &claims(json!({ "roles": "x" })));
+    let unsigned = Token::of_source(&unsigned).expect("a token");
+    let refused = shown(issuer.judge_told(&of, &unsigned, &set(&keys), NOW * 1000));
+    assert!(
+        refused.contains("verify distributed claim token: oidc: id token signed with unsupported algorithm")
+    );
+    let long = format!("e30.{}.x", "e".repeat(128 << 10));
+    assert!(Token::of_source(&long).is_none(), "longer than a source may be");
 }

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::limits::TOKEN_BYTES_MAX;
+use crate::limits::{CLAIM_BYTES_MAX, TOKEN_BYTES_MAX};
 
 /// As Go reads it: what is left over of the last letter is not looked at.
 const CODED: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
@@ -44,7 +44,16 @@ impl<'t> Token<'t> {
     /// Takes a text apart. `None` when it is no token that a provider could have issued: then it is for
     /// somebody else to know.
     pub fn parse(text: &'t str) -> Option<Token<'t>> {
-        if text.len() > TOKEN_BYTES_MAX {
+        Token::up_to(TOKEN_BYTES_MAX, text)
+    }
+
+    /// The same of what a source of claims said, which may be longer.
+    pub fn of_source(text: &'t str) -> Option<Token<'t>> {
+        Token::up_to(CLAIM_BYTES_MAX, text.trim())
+    }
+
+    fn up_to(bytes_max: usize, text: &'t str) -> Option<Token<'t>> {
+        if text.len() > bytes_max {
             return None;
         }
         let (signed, signature) = text.rsplit_once('.')?;

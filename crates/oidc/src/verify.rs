@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::claims;
+use crate::elsewhere::Elsewhere;
 use crate::issuer::Issuer;
 use crate::keys::{Algorithm, KeySet};
 use crate::token::Token;
@@ -30,6 +31,14 @@ pub enum Judged {
     Known(Caller, i64),
     /// None of the keys signed it: there may be newer ones.
     Unsigned,
+    /// Who keeps its groups has to be asked.
+    Elsewhere(Box<Elsewhere>),
+    Refused(String),
+}
+
+/// Why a token is not believed.
+pub(crate) enum Unverified {
+    Unsigned,
     Refused(String),
 }
 
@@ -43,31 +52,37 @@ impl Issuer {
     ///
     /// - `now_ms`: since 1970.
     pub fn judge(&self, token: &Token<'_>, keys: &KeySet, now_ms: i64) -> Judged {
-        let refused = |why: String| Judged::Refused(format!("oidc: verify token: {why}"));
+        match self.verified(token, keys, now_ms) {
+            Ok((claims, until)) => self.judge_claims(claims, until),
+            Err(Unverified::Unsigned) => Judged::Unsigned,
+            Err(Unverified::Refused(why)) => Judged::Refused(format!("oidc: verify token: {why}")),
+        }
+    }
+
+    /// What a token claims that one of `keys` has signed as this issuer's are, and that is for us, and when
+    /// it is over. Whose it says it is has been looked at.
+    pub(crate) fn verified(
+        &self,
+        token: &Token<'_>,
+        keys: &KeySet,
+        now_ms: i64,
+    ) -> Result<(Map<String, Value>, i64), Unverified> {
         let is_allowed = |algorithm| self.algorithms.contains(&algorithm);
         if !Algorithm::named(token.algorithm()).is_some_and(is_allowed) {
             let names = self.algorithms.iter().map(|one| one.name().to_owned());
-            return refused(format!(
+            return Err(Unverified::Refused(format!(
                 "oidc: id token signed with unsupported algorithm, expected {} got {}",
                 listed(&names.collect::<Vec<_>>()),
                 go_quote(token.algorithm())
-            ));
+            )));
         }
         if !keys.has_signed(token) {
-            return Judged::Unsigned;
+            return Err(Unverified::Unsigned);
         }
-        let claims = match token.claims() {
-            Ok(claims) => claims,
-            Err(why) => return refused(format!("oidc: failed to unmarshal claims: {why}")),
-        };
-        let until = match self.verify(&claims, now_ms) {
-            Ok(until) => until,
-            Err(why) => return refused(why),
-        };
-        match self.caller(&claims) {
-            Ok(caller) => Judged::Known(caller, until),
-            Err(why) => Judged::Refused(why),
-        }
+        let unread = |why| Unverified::Refused(format!("oidc: failed to unmarshal claims: {why}"));
+        let claims = token.claims().map_err(unread)?;
+        let until = self.verify(&claims, now_ms).map_err(Unverified::Refused)?;
+        Ok((claims, until))
     }
 
     /// When the token is over.

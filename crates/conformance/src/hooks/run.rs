@@ -190,7 +190,7 @@ fn asked(hook: &Hook, case: &HookCase, step: &HookStep) -> Vec<String> {
     all.into_iter().map(|asked| review(asked, hook, step)).collect()
 }
 
-fn review(AskedReview { who, query, review }: AskedReview, hook: &Hook, step: &HookStep) -> String {
+fn review(AskedReview { who, query, review, .. }: AskedReview, hook: &Hook, step: &HookStep) -> String {
     let mut request = review["request"].clone();
     if let Some(members) = request.as_object_mut() {
         // The administrators have names of their own.

@@ -75,7 +75,7 @@ async fn answered(client: &Client, hook: &Hook, step: &Step<'_>) -> Vec<String> 
 /// What webhooks were asked: those whose names begin with `v` are asked at once, in no order.
 fn asked(mut all: Vec<AskedReview>) -> Vec<String> {
     all.sort_by_key(|asked| if asked.who.starts_with('v') { asked.who.clone() } else { String::new() });
-    let lines = all.into_iter().map(|AskedReview { who, query, review }| {
+    let lines = all.into_iter().map(|AskedReview { who, query, review, .. }| {
         let mut request = review["request"].clone();
         request["apiVersion"] = review["apiVersion"].clone();
         assert!(request["userInfo"]["username"].is_string(), "{request}");

@@ -1,5 +1,7 @@
 //! Tokens over real connections, of providers and webhooks that are good, slow, wrong, or somebody else.
 
+mod claims;
+
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -58,21 +60,29 @@ impl Provider {
     }
 
     fn issuers(&self) -> Vec<Issuer> {
-        let authority = STANDARD.decode(&self.hook.authority).expect("base64");
-        let tree = json!({
-            "apiVersion": "apiserver.config.k8s.io/v1",
-            "kind": "AuthenticationConfiguration",
-            "jwt": [{
-                "issuer": {
-                    "url": self.url, "audiences": ["kube"],
-                    "certificateAuthority": String::from_utf8(authority).expect("PEM"),
-                },
-                "claimMappings": { "username": { "claim": "sub", "prefix": "" } },
-            }],
-        });
-        let configuration = AuthenticationConfiguration::of(&tree).expect("read");
-        validated(&configuration, &[], &Algorithm::ALL, &check_authorities).expect("valid")
+        issuers(&[self], &[&self.hook])
     }
+}
+
+/// These providers, whose servers are known by what vouches for each of these hooks.
+fn issuers(providers: &[&Provider], hooks: &[&Hook]) -> Vec<Issuer> {
+    let pem =
+        |hook: &&Hook| String::from_utf8(STANDARD.decode(&hook.authority).expect("base64")).expect("PEM");
+    let authority: String = hooks.iter().map(pem).collect();
+    let jwt = |provider: &&Provider| {
+        json!({
+            "issuer": { "url": provider.url, "audiences": ["kube"], "certificateAuthority": authority },
+            "claimMappings": {
+                "username": { "claim": "sub", "prefix": "" }, "groups": { "claim": "groups", "prefix": "" },
+            },
+        })
+    };
+    let tree = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration",
+        "jwt": providers.iter().map(jwt).collect::<Vec<_>>(),
+    });
+    let configuration = AuthenticationConfiguration::of(&tree).expect("read");
+    validated(&configuration, &[], &Algorithm::ALL, &check_authorities).expect("valid")
 }
 
 fn remote(
@@ -91,13 +101,17 @@ fn remote(
 }
 
 async fn verdict(remote: &RemoteTokens, token: &str) -> String {
-    let audiences = ["api".to_owned()];
-    let presented = Presented { certificate: None, token: Some(token.as_bytes()), audiences: &audiences };
-    match remote.authenticate(&presented).wait().await {
+    match judged(remote, token).await {
         Authentication::Known(known) => known.caller.name.clone(),
         Authentication::NoOpinion => "nobody".to_owned(),
         Authentication::Refused(why) => why.into_owned(),
     }
+}
+
+async fn judged(remote: &RemoteTokens, token: &str) -> Authentication {
+    let audiences = ["api".to_owned()];
+    let presented = Presented { certificate: None, token: Some(token.as_bytes()), audiences: &audiences };
+    remote.authenticate(&presented).wait().await
 }
 
 /// What is said of a token, once that is something else than `not_yet`.
