@@ -109,6 +109,11 @@ impl Encryption {
         self.current.load().check()
     }
 
+    /// Why some of what is kept cannot be read for now, if that is so.
+    pub fn hindered(&self) -> Option<String> {
+        self.current.load().hindered()
+    }
+
     /// Whether [`Encryption::lacks`] may find something at all.
     pub fn may_lack(&self) -> bool {
         self.current.load().has_plugins()

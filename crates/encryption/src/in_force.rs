@@ -176,6 +176,11 @@ impl InForce {
         }
     }
 
+    /// Why some of what plugins encrypted cannot be read for now.
+    pub(crate) fn hindered(&self) -> Option<String> {
+        self.plugins.iter().find_map(|plugin| plugin.provider.hindered())
+    }
+
     /// How long new plugins may take to be well.
     pub(crate) fn grace(&self) -> Duration {
         let sum: Duration = self.plugins.iter().map(|plugin| plugin.timeout).sum();

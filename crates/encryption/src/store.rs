@@ -159,7 +159,7 @@ impl Backend for EncryptedStore {
     }
 
     fn hindered(&self) -> Option<String> {
-        self.encryption.check().err()
+        self.encryption.hindered()
     }
 
     fn size(&self) -> Size {

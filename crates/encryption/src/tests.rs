@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Key;
 use forebay_backend::{Backend, Expect, FeedStep, Op, Range, Txn, TxnResponse};
 use forebay_embedded::{Engine, Options};
-use forebay_hook::kms::KmsPlugin;
+use forebay_hook::kms::{KmsMethods, KmsMischief, KmsPlugin};
 use forebay_rt::Clock;
 use forebay_scratch::Scratch;
 
@@ -323,6 +323,30 @@ async fn a_plugin_that_is_not_there_yet_is_waited_for_and_one_that_refuses_is_to
     assert!(why.contains("got unexpected healthz status: unwell"), "{why}");
     // What is known goes on.
     assert_eq!(fetched(&later, &seal(&later, SECRET)).await, Ok(false));
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_well_and_never_decrypts_hinders_until_it_does() {
+    let scratch = Scratch::new();
+    let plugin = KmsPlugin::start(&scratch.path().join("kms.sock"), "key1");
+    let rules = [plugin_rule(&plugin)];
+    let kept = seal(&*load(&scratch, &rules).await, SECRET);
+    plugin.misbehave(KmsMischief::Hangs, KmsMethods::Decrypt);
+    let encryption = load(&scratch, &rules).await;
+    assert_eq!((encryption.check(), encryption.hindered()), (Ok(()), None), "nobody was asked yet");
+    let why = fetched(&encryption, &kept).await.expect_err("it does not answer");
+    assert!(why.starts_with("later: failed to decrypt DEK"), "{why}");
+    // Of itself it says that it is well; who waits for all that is kept waits for long.
+    assert_eq!(encryption.check(), Ok(()));
+    assert!(encryption.hindered().is_some_and(|why| why.contains("deadline exceeded")));
+    plugin.behave();
+    while fetched(&encryption, &kept).await != Ok(false) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(encryption.hindered(), None);
+    plugin.be("unwell");
+    assert!(encryption.current.load().ask_all().await.is_err());
+    assert!(encryption.hindered().is_some_and(|why| why.contains("unwell")));
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ impl Codec for Encrypted {
     }
 
     fn hindered(&self) -> Option<String> {
-        self.encryption.check().err()
+        self.encryption.hindered()
     }
 
     fn may_be_stale(&self) -> bool {

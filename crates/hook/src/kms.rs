@@ -7,13 +7,15 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -21,20 +23,42 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// See the module's doc. Dropped, it is gone with its socket.
+#[derive(Debug)]
 pub struct KmsPlugin {
     socket: PathBuf,
     state: Arc<Mutex<PluginState>>,
     task: JoinHandle<()>,
 }
 
+#[derive(Debug)]
 struct PluginState {
     key_id: String,
+    /// What it does to these methods.
+    mischief: Option<(KmsMischief, KmsMethods)>,
     healthz: String,
     /// It answers everything with this.
     failure: Option<(u32, String)>,
     /// What was encrypted under these is decrypted no more.
     forgotten: BTreeSet<String>,
     asked: AskedPlugin,
+}
+
+/// What it does where it should answer well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KmsMischief {
+    /// Nothing, for ever.
+    Hangs,
+    /// It says one message of so many bytes, and sends them.
+    Floods(u32),
+    /// Its key is called otherwise in each answer.
+    RenamesItsKey,
+}
+
+/// Which questions it does that to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KmsMethods {
+    All,
+    Decrypt,
 }
 
 /// How often it was asked what.
@@ -59,6 +83,7 @@ impl KmsPlugin {
         let listener = UnixListener::bind(socket).expect("a socket");
         let state = Arc::new(Mutex::new(PluginState {
             key_id: key_id.to_owned(),
+            mischief: None,
             healthz: "ok".to_owned(),
             failure: None,
             forgotten: BTreeSet::new(),
@@ -94,6 +119,22 @@ impl KmsPlugin {
         self.state().failure = failure.map(|(code, text)| (code, text.to_owned()));
     }
 
+    /// It does this to these questions from now on.
+    pub fn misbehave(&self, mischief: KmsMischief, methods: KmsMethods) {
+        self.state().mischief = Some((mischief, methods));
+    }
+
+    /// It does well again.
+    pub fn behave(&self) {
+        self.state().mischief = None;
+    }
+
+    /// It is gone, with its connections and its socket, as one that crashed and was cleaned up after.
+    pub fn die(&self) {
+        self.task.abort();
+        let _absent = std::fs::remove_file(&self.socket);
+    }
+
     /// What was encrypted under `key_id` is decrypted no more.
     pub fn forget(&self, key_id: &str) {
         self.state().forgotten.insert(key_id.to_owned());
@@ -110,8 +151,7 @@ impl KmsPlugin {
 
 impl Drop for KmsPlugin {
     fn drop(&mut self) {
-        self.task.abort();
-        let _absent = std::fs::remove_file(&self.socket);
+        self.die();
     }
 }
 
@@ -132,7 +172,20 @@ async fn answer(
         Err(_) => Bytes::new(),
     };
     let message = body.get(5..).unwrap_or_default();
-    let answered = state.lock().unwrap_or_else(PoisonError::into_inner).answer(&path, message);
+    let (mischief, answered) = {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.mischief_to(&path), state.answer(&path, message))
+    };
+    match mischief {
+        // Until the other side goes.
+        Some(KmsMischief::Hangs) => std::future::pending().await,
+        Some(KmsMischief::Floods(bytes)) => {
+            let head = [&[0][..], &bytes.to_be_bytes()].concat();
+            let flood = Flood { head: Some(head.into()), left: bytes as usize };
+            return Ok(grpc(Response::new(flood.boxed())));
+        }
+        Some(KmsMischief::RenamesItsKey) | None => {}
+    }
     let (data, code, text) = match answered {
         Ok(message) => {
             let mut data = vec![0];
@@ -148,12 +201,49 @@ async fn answer(
         trailers.insert("grpc-message", text);
     }
     let body = Full::new(data).with_trailers(std::future::ready(Some(Ok(trailers))));
-    let mut response = Response::new(body.boxed());
+    Ok(grpc(Response::new(body.boxed())))
+}
+
+fn grpc(mut response: Response<BoxBody<Bytes, Infallible>>) -> Response<BoxBody<Bytes, Infallible>> {
     response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
-    Ok(response)
+    response
+}
+
+/// A message that is long.
+struct Flood {
+    head: Option<Bytes>,
+    left: usize,
+}
+
+impl Body for Flood {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        static PIECE: [u8; 64 << 10] = [0; 64 << 10];
+        if let Some(head) = self.head.take() {
+            return Poll::Ready(Some(Ok(Frame::data(head))));
+        }
+        let piece = self.left.min(PIECE.len());
+        self.left -= piece;
+        Poll::Ready((piece > 0).then(|| Ok(Frame::data(Bytes::from_static(&PIECE[..piece])))))
+    }
 }
 
 impl PluginState {
+    fn mischief_to(&mut self, path: &str) -> Option<KmsMischief> {
+        let (mischief, methods) = self.mischief?;
+        let is_meant = methods == KmsMethods::All || path.ends_with("/Decrypt");
+        if is_meant && mischief == KmsMischief::RenamesItsKey {
+            let asked = self.asked.status + self.asked.encrypt + self.asked.decrypt;
+            self.key_id = format!("key-{asked}");
+        }
+        is_meant.then_some(mischief)
+    }
+
     fn answer(&mut self, path: &str, message: &[u8]) -> Result<Vec<u8>, (u32, String)> {
         let fields = fields(message);
         let field = |number| fields.iter().rev().find(|(of, _)| *of == number).map_or(&[][..], |(_, it)| *it);

@@ -78,6 +78,8 @@ struct Health {
     last: Option<(Instant, Result<(), String>)>,
     // What it said first.
     version: Option<String>,
+    // When it did not answer what a data key is, and why, unless it has answered since.
+    unanswered: Option<(Instant, String)>,
 }
 
 impl KmsProvider {
@@ -96,7 +98,7 @@ impl KmsProvider {
             keys: Mutex::default(),
             fetch: Semaphore::new(1),
             probe: Semaphore::new(1),
-            health: Mutex::new(Health { last: None, version: None }),
+            health: Mutex::new(Health { last: None, version: None, unanswered: None }),
             wanted: Notify::new(),
         })
     }
@@ -131,6 +133,14 @@ impl KmsProvider {
             self.wanted.notify_one();
         }
         last
+    }
+
+    /// Why some of what it encrypted cannot be read for now: it may be well, and yet not answer what a data
+    /// key is.
+    pub(crate) fn hindered(&self) -> Option<String> {
+        let unanswered = self.health().unanswered.clone();
+        let unanswered = unanswered.filter(|(at, _)| self.clock.now() < *at + limits::REFUSED_HOLD);
+        self.check().err().or(unanswered.map(|(_, why)| why))
     }
 
     /// Asks it how it is now, and makes a new seed if it has another key.
@@ -347,6 +357,7 @@ impl KmsProvider {
             Ok(plaintext) => match DataKey::new(*source, &plaintext) {
                 Ok(known) => {
                     self.learn(cache_key, Arc::new(known));
+                    self.health().unanswered = None;
                     return Ok(());
                 }
                 Err(why) => SealError::new(why),
@@ -355,6 +366,9 @@ impl KmsProvider {
         };
         tracing::warn!(name = &*self.name, why = refused.why, "a data key is not decrypted");
         self.keys().refuse(cache_key, refused.clone(), self.clock.now());
+        if refused.passes {
+            self.health().unanswered = Some((self.clock.now(), refused.why.clone()));
+        }
         if refused.passes { Err(refused) } else { Ok(()) }
     }
 
