@@ -89,6 +89,11 @@ async fn hostile_conversions_and_aggregated_servers_at_size_10_hurt_nobody() {
 }
 
 #[tokio::test]
+async fn hostile_authorizers_and_plugins_at_size_10_hurt_nobody() {
+    check(&["audit", "authorizers", "encryption"]).await;
+}
+
+#[tokio::test]
 async fn hostile_frames_at_size_10_hurt_nobody() {
     check(&["http2"]).await;
 }

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::ClientConfig;
 
 use crate::contender::{present, shown};
-use crate::server::{Instance, Process, RunningEtcd, free_ports};
+use crate::server::{Instance, Process, READY, RunningEtcd, free_ports};
 use crate::{Error, kubernetes, pki};
 
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Forebay {
     pub etcd: Option<PathBuf>,
     /// Further flags, of a scenario that is about them.
     pub flags: Vec<String>,
+    /// Where it says whether it is ready.
+    pub ready: &'static str,
 }
 
 impl Forebay {
@@ -33,7 +35,7 @@ impl Forebay {
     /// [`Error::Missing`] when it is not there.
     pub fn at(program: &Path) -> Result<Forebay, Error> {
         present("forebay", program, "build it with `cargo build --package forebay`")?;
-        Ok(Forebay { program: program.to_owned(), etcd: None, flags: Vec::new() })
+        Ok(Forebay { program: program.to_owned(), etcd: None, flags: Vec::new(), ready: READY })
     }
 
     /// The same on the etcd in `bin`.
@@ -69,7 +71,8 @@ impl Forebay {
         let mut process =
             Process::start("forebay", command.args(args).current_dir(dir), &dir.join("forebay.log"))?;
         let kubeconfig = data.join("admin.kubeconfig");
-        let (target, ready) = process.ready(process.started, port, || credentials(&kubeconfig)).await?;
+        let (target, ready) =
+            process.ready_at(self.ready, process.started, port, || credentials(&kubeconfig)).await?;
         let processes = etcd.map(|etcd| etcd.process).into_iter().chain([process]).collect();
         Ok(Instance { name: self.name(), processes, target, ready, etcd_port })
     }
@@ -77,7 +80,8 @@ impl Forebay {
     /// The flags that it has beyond its places: those of the scenario, and who may do what, as the rival's
     /// default is with which it is compared.
     pub fn flags(&self) -> Vec<String> {
-        let is_told = self.flags.iter().any(|flag| flag.starts_with("--authorization-mode"));
+        let says = ["--authorization-mode", "--authorization-config"];
+        let is_told = self.flags.iter().any(|flag| says.iter().any(|says| flag.starts_with(says)));
         let everybody = (!is_told).then(|| "--authorization-mode=AlwaysAllow".to_owned());
         everybody.into_iter().chain(self.flags.iter().cloned()).collect()
     }

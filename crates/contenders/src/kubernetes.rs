@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::contender::{present, shown};
-use crate::server::{Instance, Process, RunningEtcd, free_ports};
+use crate::server::{Instance, Process, READY, RunningEtcd, free_ports};
 use crate::{Error, pki};
 
 pub const HOW: &str = "build it with `cargo xtask peers`";
@@ -21,6 +21,8 @@ pub struct Kubernetes {
     pub apiserver: PathBuf,
     /// Further flags, of a scenario that is about them.
     pub flags: Vec<String>,
+    /// Where it says whether it is ready.
+    pub ready: &'static str,
 }
 
 impl Kubernetes {
@@ -32,7 +34,7 @@ impl Kubernetes {
         let (etcd, apiserver) = (bin.join("etcd"), bin.join("kube-apiserver"));
         present("etcd", &etcd, HOW)?;
         present("kube-apiserver", &apiserver, HOW)?;
-        Ok(Kubernetes { etcd, apiserver, flags: Vec::new() })
+        Ok(Kubernetes { etcd, apiserver, flags: Vec::new(), ready: READY })
     }
 
     pub async fn start(&self, dir: &Path) -> Result<Instance, Error> {
@@ -54,8 +56,9 @@ impl Kubernetes {
         let command = &mut Command::new(&self.apiserver);
         let log = dir.join("kube-apiserver.log");
         let mut apiserver = Process::start("kube-apiserver", command.args(args).current_dir(dir), &log)?;
-        let (target, ready) =
-            apiserver.ready(apiserver.started, port, || pki::credentials(&certificates)).await?;
+        let (target, ready) = apiserver
+            .ready_at(self.ready, apiserver.started, port, || pki::credentials(&certificates))
+            .await?;
         let processes = vec![etcd.process, apiserver];
         Ok(Instance { name: "kube-apiserver + etcd", processes, target, ready, etcd_port: Some(etcd.port) })
     }

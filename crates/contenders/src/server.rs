@@ -24,6 +24,9 @@ const POLL: Duration = Duration::from_millis(1);
 /// Longest wait for one answer of `/readyz`.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 
+/// Where a server says whether it is ready.
+pub const READY: &str = "/readyz";
+
 /// A server that answered 200 on `/readyz`.
 #[derive(Debug)]
 pub struct Instance {
@@ -141,12 +144,23 @@ impl Process {
         }
     }
 
-    /// Waits for the first 200 on `/readyz`, counted from `since`.
+    /// Waits for the first 200 on `/readyz`, counted from `since`: [`Process::ready_at`].
+    pub async fn ready(
+        &mut self,
+        since: Instant,
+        port: u16,
+        tls: impl Fn() -> Result<Arc<ClientConfig>, Error>,
+    ) -> Result<(RestConfig, Duration), Error> {
+        self.ready_at(READY, since, port, tls).await
+    }
+
+    /// The same on `path`, which is `/readyz` without some of its checks.
     ///
     /// `tls` is asked once the port accepts, and again until it has an answer: a server may write its
     /// certificates late.
-    pub async fn ready(
+    pub async fn ready_at(
         &mut self,
+        path: &str,
         since: Instant,
         port: u16,
         tls: impl Fn() -> Result<Arc<ClientConfig>, Error>,
@@ -154,7 +168,7 @@ impl Process {
         self.listening(port).await?;
         let mut client: Option<(Client, RestConfig)> = None;
         loop {
-            let last = match timeout(LOOK_MAX, ready_once(&mut client, port, &tls)).await {
+            let last = match timeout(LOOK_MAX, ready_once(&mut client, (port, path), &tls)).await {
                 Ok(Ok(target)) => return Ok((target, since.elapsed())),
                 Ok(Err(why)) => why.to_string(),
                 Err(_) => format!("no answer within {LOOK_MAX:?}"),
@@ -236,10 +250,10 @@ pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
     forebay_clients::ports::free().map_err(Error::Proc)
 }
 
-/// One look at `/readyz`, on the connection of the look before where there is one.
+/// One look at `path`, on the connection of the look before where there is one.
 async fn ready_once(
     client: &mut Option<(Client, RestConfig)>,
-    port: u16,
+    (port, path): (u16, &str),
     tls: &impl Fn() -> Result<Arc<ClientConfig>, Error>,
 ) -> Result<RestConfig, Error> {
     let (mut open, target) = match client.take() {
@@ -249,10 +263,10 @@ async fn ready_once(
             (Client::connect(&target, Protocol::Http1).await?, target)
         }
     };
-    let answer = open.get("/readyz").await?;
+    let answer = open.get(path).await?;
     if answer.status == 200 {
         return Ok(target);
     }
     *client = Some((open, target));
-    Err(Error::Answer { what: "/readyz".into(), answer: answer.shown() })
+    Err(Error::Answer { what: path.to_owned(), answer: answer.shown() })
 }

@@ -71,6 +71,11 @@ impl Law {
         Law { growth: Growth::Any, cpu: Duration::from_secs(cpu_seconds), ..self }
     }
 
+    /// It is some requests that answer for as little as one does, and so much CPU together.
+    pub const fn together(self, cpu_seconds: u64) -> Law {
+        Law { growth: Growth::One, cpu: Duration::from_secs(cpu_seconds), ..self }
+    }
+
     /// It is many connections that stay: each its share.
     pub const fn seats(self, cpu_seconds: u64) -> Law {
         Law { growth: Growth::Seats, cpu: Duration::from_secs(cpu_seconds), ..self }

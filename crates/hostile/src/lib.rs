@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, reason = "it measures the real clock and waits for other processes")]
 
 mod behind;
+mod beside;
 mod bodies;
 mod bystander;
 mod converted;
@@ -29,9 +30,10 @@ mod table;
 mod tls;
 mod wire;
 
+pub use beside::{Beside, RowNeighbours, WhenAsked};
 pub use law::Law;
 pub use measure::{Contest, Measure};
-pub use row::{Act, Auditing, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
+pub use row::{Act, MemoryLimit, Prepared, Row, Scene, Sizes, Who};
 pub use said::{Said, Tally};
 pub use stage::{Dose, Stage};
 pub use table::table;

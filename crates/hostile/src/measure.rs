@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
+use super::beside::{self, Beside, RowNeighbours};
 use super::bystander::{Bystander, BystanderStats, Pace};
 use super::growth::{self, Growth};
 use super::request::Request;
 use super::stage::{self, WATCHED};
-use super::{Act, Auditing, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, issuer, judgement};
+use super::{Act, Dose, MemoryLimit, Row, Said, Stage, Tally, Who, issuer, judgement};
 use forebay_contenders::Error;
 use forebay_contenders::contender::Contender;
 use forebay_contenders::lab::{FreshDir, Lab};
@@ -65,8 +66,9 @@ pub struct Contest<'a> {
 struct Running {
     server: Instance,
     memory: MemoryLimit,
-    auditing: Auditing,
+    beside: Beside,
     resident_at_first: u64,
+    neighbours: Arc<RowNeighbours>,
     _dir: FreshDir,
     _provider: Hook,
 }
@@ -96,8 +98,7 @@ impl<'a> Contest<'a> {
     }
 
     async fn server(&mut self, row: &Row) -> Result<Running, Error> {
-        let is_as_wanted =
-            |running: &Running| running.memory == row.memory && running.auditing == row.auditing;
+        let is_as_wanted = |running: &Running| running.memory == row.memory && running.beside == row.beside;
         if let Some(running) = self.running.take().filter(is_as_wanted) {
             return Ok(running);
         }
@@ -106,8 +107,8 @@ impl<'a> Contest<'a> {
         stage::write_tokens(&tokens)?;
         let (provider, issuers) = (issuer::start().await, dir.path().join("issuers.yaml"));
         issuer::write_configuration(&provider, &issuers)?;
+        let (beside_flags, neighbours) = row.beside.start(dir.path()).await?;
         let mut flags = vec![
-            "--authorization-mode=RBAC".to_owned(),
             "--enable-bootstrap-token-auth".to_owned(),
             format!("--token-auth-file={}", tokens.display()),
             format!("--authentication-config={}", issuers.display()),
@@ -115,12 +116,19 @@ impl<'a> Contest<'a> {
         if matches!(self.who, Contender::Forebay(_)) {
             flags.push(row.memory.flag().to_owned());
         }
-        flags.extend(row.auditing.flags(dir.path()).map_err(Error::file("a policy", dir.path()))?);
-        let server = self.who.with_flags(flags).start(dir.path()).await?;
+        if !row.beside.authorizes() {
+            flags.push("--authorization-mode=RBAC".to_owned());
+        }
+        flags.extend(beside_flags);
+        let who = self.who.with_flags(flags);
+        let mut server = who.start(dir.path()).await?;
         stage::furnish(&server.target).await?;
+        if row.beside.turn(&neighbours, &server.target).await? {
+            server = who.ready_at(beside::READY).restart(dir.path(), server).await?;
+        }
         let resident_at_first = growth::resident(&server)?;
-        let (memory, auditing) = (row.memory, row.auditing);
-        Ok(Running { server, memory, auditing, resident_at_first, _dir: dir, _provider: provider })
+        let (memory, beside, neighbours) = (row.memory, row.beside, Arc::new(neighbours));
+        Ok(Running { server, memory, beside, resident_at_first, neighbours, _dir: dir, _provider: provider })
     }
 
     /// What a second without a row costs; looked at once.
@@ -159,7 +167,7 @@ async fn measure(
     idle: f64,
 ) -> Result<(Running, Measure), Error> {
     let server = &mut running.server;
-    let stage = Stage::new(&server.target, row, dose);
+    let stage = Stage::new(&server.target, row, dose, running.neighbours.clone());
     let size = match dose {
         Dose::Full => row.size.full,
         Dose::Ten => row.size.ten,

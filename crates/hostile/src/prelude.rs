@@ -6,14 +6,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+pub(crate) use super::beside::{Beside, WhenAsked};
 pub(crate) use super::bodies::*;
 pub(crate) use super::http2;
 pub(crate) use super::request::*;
 pub(crate) use super::tls;
 pub(crate) use super::wire::{Heard, Wire};
-pub(crate) use super::{
-    Act, Auditing, Dose, Law, MemoryLimit, Prepared, Row, Said, Scene, Sizes, Stage, Tally, Who,
-};
+pub(crate) use super::{Act, Dose, Law, MemoryLimit, Prepared, Row, Said, Scene, Sizes, Stage, Tally, Who};
 pub(crate) use forebay_contenders::Error;
 
 /// What would cost more than it may is refused: as malformed, too large or invalid, or for want of room.

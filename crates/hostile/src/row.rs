@@ -2,9 +2,9 @@
 //!
 //! In: what a row's file says. Out: data. Never: what came of it.
 
-use std::path::Path;
 use std::pin::Pin;
 
+use super::beside::Beside;
 use super::law::Law;
 use super::request::Request;
 use super::said::Tally;
@@ -21,8 +21,8 @@ pub struct Row {
     pub size: Sizes,
     /// The memory limit that our server is started with.
     pub memory: MemoryLimit,
-    /// What is noted of requests, and what takes it.
-    pub auditing: Auditing,
+    /// Who the server is started with that does badly.
+    pub beside: Beside,
     /// What has to be there first, made by an administrator and not measured.
     pub prepare: Option<fn(Stage, usize) -> Prepared>,
     pub act: Act,
@@ -55,16 +55,6 @@ pub enum MemoryLimit {
     Least,
 }
 
-/// What of requests is noted, whole, for what takes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Auditing {
-    Nothing,
-    /// A file on a disk that is full.
-    FullDisk,
-    /// A server that is not there.
-    DeadWebhook,
-}
-
 /// What is done.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
@@ -85,7 +75,7 @@ impl Row {
         who: Who::Nobody,
         size: Sizes { full: 1, ten: 1 },
         memory: MemoryLimit::Gibibyte,
-        auditing: Auditing::Nothing,
+        beside: Beside::Nothing,
         prepare: None,
         act: Act::Request(|_| Request::get("/")),
         law: Law::says(&[]),
@@ -107,36 +97,6 @@ impl MemoryLimit {
         }
     }
 }
-
-impl Auditing {
-    /// The server's flags, whose files are written into `dir`.
-    ///
-    /// # Errors
-    /// They cannot be written.
-    pub fn flags(self, dir: &Path) -> std::io::Result<Vec<String>> {
-        let to = match self {
-            Auditing::Nothing => return Ok(Vec::new()),
-            Auditing::FullDisk => {
-                vec!["--audit-log-path=/dev/full".to_owned(), "--audit-log-maxsize=0".to_owned()]
-            }
-            Auditing::DeadWebhook => {
-                let kubeconfig = dir.join("audit-webhook");
-                std::fs::write(&kubeconfig, DEAD)?;
-                vec![format!("--audit-webhook-config-file={}", kubeconfig.display())]
-            }
-        };
-        let policy = dir.join("audit-policy");
-        std::fs::write(&policy, POLICY)?;
-        Ok([vec![format!("--audit-policy-file={}", policy.display())], to].concat())
-    }
-}
-
-const POLICY: &str = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}";
-
-/// Nobody listens there.
-const DEAD: &str = "{apiVersion: v1, kind: Config, current-context: c, \
-                    contexts: [{name: c, context: {cluster: k, user: ''}}], \
-                    clusters: [{name: k, cluster: {server: 'http://127.0.0.1:9/'}}]}";
 
 /// Rows with the names of their files.
 pub type Rows = &'static [(&'static str, &'static Row)];

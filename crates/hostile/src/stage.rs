@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::beside::RowNeighbours;
 use super::http2::Http2Wire;
 use super::request::Request;
 use super::wire::{Heard, Wire};
@@ -41,6 +42,8 @@ pub enum Dose {
 pub struct Stage {
     pub address: SocketAddr,
     pub dose: Dose,
+    /// Who the server was started with that does badly.
+    pub neighbours: Arc<RowNeighbours>,
     who: Who,
     /// Whether nothing, on a connection that stays open, is an answer.
     may_stay: bool,
@@ -73,9 +76,10 @@ pub async fn furnish(target: &RestConfig) -> Result<(), Error> {
 }
 
 impl Stage {
-    pub fn new(target: &RestConfig, row: &Row, dose: Dose) -> Stage {
+    pub fn new(target: &RestConfig, row: &Row, dose: Dose, neighbours: Arc<RowNeighbours>) -> Stage {
         let may_stay = row.law.allows(Said::Open);
-        Stage { address: target.address, dose, who: row.who, may_stay, admin: target.tls.clone() }
+        let admin = target.tls.clone();
+        Stage { address: target.address, dose, neighbours, who: row.who, may_stay, admin }
     }
 
     /// The same for somebody else.

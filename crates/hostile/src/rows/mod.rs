@@ -9,8 +9,10 @@ macro_rules! rows {
 
 mod aggregated;
 mod audit;
+mod authorizers;
 mod conversions;
 mod definitions;
+mod encryption;
 mod headers;
 mod http1;
 mod http2;
@@ -28,7 +30,7 @@ mod websocket;
 mod yaml;
 
 /// Families with their names.
-pub const FAMILIES: [(&str, Rows); 19] = [
+pub const FAMILIES: [(&str, Rows); 21] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),
@@ -44,6 +46,8 @@ pub const FAMILIES: [(&str, Rows); 19] = [
     ("aggregated", aggregated::ROWS),
     ("policies", policies::ROWS),
     ("audit", audit::ROWS),
+    ("authorizers", authorizers::ROWS),
+    ("encryption", encryption::ROWS),
     ("http1", http1::ROWS),
     ("websocket", websocket::ROWS),
     ("http2", http2::ROWS),

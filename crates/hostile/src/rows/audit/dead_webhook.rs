@@ -8,7 +8,7 @@ pub(super) const ROW: Row = Row {
     name: NAME,
     who: Who::Admin,
     size: Sizes { full: 400, ten: 10 },
-    auditing: Auditing::DeadWebhook,
+    beside: Beside::DeadAuditWebhook,
     prepare: Some(prepare),
     act: Act::Scene(scene),
     law: Law::says(&[201, 429]).many(60),

@@ -8,7 +8,7 @@ pub(super) const ROW: Row = Row {
     name: NAME,
     who: Who::Admin,
     size: Sizes { full: 20_000, ten: 50 },
-    auditing: Auditing::FullDisk,
+    beside: Beside::FullDisk,
     act: Act::Scene(scene),
     law: Law::says(&[200, 429]).many(60),
     ..Row::BASE
