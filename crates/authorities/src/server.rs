@@ -89,6 +89,7 @@ fn refusal(why: webpki::Error) -> CertificateError {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
     use std::time::Duration;
 
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -147,7 +148,7 @@ mod tests {
         let root = Server::new(&[], IsCa::Ca(BasicConstraints::Unconstrained));
         let server = Server::new(&["localhost", "127.0.0.1"], IsCa::NoCa).signed_by(&root);
         for name in ["localhost", "127.0.0.1"] {
-            assert_eq!(refused(&[server.clone()], &server, name, IN_TIME), "");
+            assert_eq!(refused(from_ref(&server), &server, name, IN_TIME), "");
             assert_eq!(refused(&[root.itself()], &server, name, IN_TIME), "");
         }
         let other = Server::new(&["localhost"], IsCa::NoCa).itself();
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(refused(&[], &server, "localhost", IN_TIME), unknown);
         // As `openssl req -x509` makes them.
         let both = Server::new(&["localhost"], IsCa::Ca(BasicConstraints::Unconstrained)).itself();
-        assert_eq!(refused(&[both.clone()], &both, "localhost", IN_TIME), "");
+        assert_eq!(refused(from_ref(&both), &both, "localhost", IN_TIME), "");
         // What cannot be read is left out.
         let broken = CertificateDer::from(vec![1, 2, 3]);
         assert_eq!(refused(&[broken, both.clone()], &both, "localhost", IN_TIME), "");
@@ -166,7 +167,7 @@ mod tests {
     fn a_certificate_of_a_bundle_is_held_to_its_names_and_its_time() {
         let names = ["localhost", "*.example.com", "127.0.0.1", "::1"];
         let server = Server::new(&names, IsCa::NoCa).itself();
-        let refused = |name, at| refused(&[server.clone()], &server, name, at);
+        let refused = |name, at| refused(from_ref(&server), &server, name, at);
         assert_eq!(refused("a.example.com", IN_TIME), "");
         assert_eq!(refused("::1", IN_TIME), "");
         assert_eq!(refused("other", IN_TIME), "certificate is valid for localhost, *.example.com, not other");
@@ -187,7 +188,7 @@ mod tests {
     fn who_has_no_names_is_told_so_as_go_says_it() {
         let refused = |names: &[&str], name| {
             let server = Server::new(names, IsCa::NoCa).itself();
-            refused(&[server.clone()], &server, name, IN_TIME)
+            refused(from_ref(&server), &server, name, IN_TIME)
         };
         let none = "certificate is not valid for any names, but wanted to match localhost";
         assert_eq!(refused(&["10.0.0.1"], "localhost"), none);
