@@ -290,7 +290,6 @@ impl Subject {
 
 #[cfg(test)]
 mod tests {
-    use forebay_authorities::Purpose;
     use forebay_fuzz::{Corpus, gist, run};
     use forebay_rt::ManualClock;
     use rcgen::{
@@ -338,7 +337,7 @@ mod tests {
     fn believing(authorities: &[&Authority]) -> CertificateAuthority {
         let pem: String = authorities.iter().map(|authority| authority.1.as_str()).collect();
         let algorithms = ring::default_provider().signature_verification_algorithms;
-        CertificateAuthority::from_pem(&pem, Purpose::Clients, algorithms).expect("certificates")
+        CertificateAuthority::of_clients(&pem, algorithms).expect("certificates")
     }
 
     fn peer(credentials: &Arc<Credentials>, clock: &Clock, chain: &[CertificateDer<'_>]) -> Peer {
@@ -482,8 +481,7 @@ mod tests {
         let own = include_str!("../../authorities/src/testdata/authority.b64");
         let pem = format!("-----BEGIN CERTIFICATE-----\n{own}-----END CERTIFICATE-----\n");
         let algorithms = ring::default_provider().signature_verification_algorithms;
-        let authority =
-            CertificateAuthority::from_pem(&pem, Purpose::Clients, algorithms).expect("certificates");
+        let authority = CertificateAuthority::of_clients(&pem, algorithms).expect("certificates");
         let (good, own) = (der(include_str!("../../authorities/src/testdata/version1.b64")), der(own));
         let others = [
             include_str!("../../authorities/src/testdata/version1.rsa2048.b64"),

@@ -90,16 +90,16 @@ fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, AuthorityErro
 }
 
 impl CertificateAuthority {
-    /// The authorities of a PEM text. One that may not vouch for others is left out, with a line in the log.
+    /// The authorities of clients, of a PEM text. One that may not vouch for others is left out, with a line
+    /// in the log.
     ///
     /// # Errors
     /// [`AuthorityError`].
-    pub fn from_pem(
+    pub fn of_clients(
         pem: &str,
-        purpose: Purpose,
         algorithms: WebPkiSupportedAlgorithms,
     ) -> Result<CertificateAuthority, AuthorityError> {
-        let mut all = CertificateAuthority::none(purpose, algorithms);
+        let mut all = CertificateAuthority::none(Purpose::Clients, algorithms);
         let mut hints = Vec::new();
         for der in certificates(pem)? {
             let (name, fitness) = all.add(&der).map_err(AuthorityError::Unusable)?;
@@ -113,19 +113,20 @@ impl CertificateAuthority {
         Ok(all)
     }
 
-    /// The same of certificates, of which those that cannot be read are left out.
-    pub(crate) fn of_certificates<'a>(
-        all: impl IntoIterator<Item = CertificateDer<'a>>,
-        purpose: Purpose,
+    /// Those of servers; certificates that cannot be read are left out.
+    pub(crate) fn of_servers<'a>(
+        certificates: impl IntoIterator<Item = CertificateDer<'a>>,
         algorithms: WebPkiSupportedAlgorithms,
     ) -> CertificateAuthority {
-        let mut known = CertificateAuthority::none(purpose, algorithms);
-        for der in all {
-            if let Err(why) = known.add(&der).and_then(|(_, fitness)| fitness.map_err(|_| Error::BadDer)) {
-                tracing::debug!(?why, "an authority of servers vouches for nobody else");
+        let mut all = CertificateAuthority::none(Purpose::Servers, algorithms);
+        for der in certificates {
+            match all.add(&der) {
+                Ok((_, Ok(()))) => {}
+                Ok((_, Err(why))) => tracing::debug!(why, "an authority of servers vouches for nobody else"),
+                Err(why) => tracing::debug!(%why, "an authority of servers cannot be read"),
             }
         }
-        known
+        all
     }
 
     fn none(purpose: Purpose, algorithms: WebPkiSupportedAlgorithms) -> CertificateAuthority {
@@ -185,8 +186,10 @@ impl CertificateAuthority {
         between: &[CertificateDer<'_>],
         at: UnixTime,
     ) -> Result<Word, Error> {
-        if self.known.contains::<[u8; 32]>(&Sha256::digest(leaf).into()) {
-            return self.judge_known(leaf, at);
+        let digest = Sha256::digest(leaf).into();
+        if self.known.contains(&digest) {
+            // It stands for itself.
+            return Ok(Word { validity: self.own_validity(leaf, at)?, root: digest });
         }
         if old_certificate::is_old(leaf) {
             return self.judge_by_signature(leaf, at);
@@ -223,12 +226,6 @@ impl CertificateAuthority {
             return Err(Error::PathLenConstraintViolated);
         }
         Ok(Word { validity, root: root.digest })
-    }
-
-    /// It is among the authorities: it stands for itself.
-    fn judge_known(&self, leaf: &CertificateDer<'_>, at: UnixTime) -> Result<Word, Error> {
-        let validity = self.own_validity(leaf, at)?;
-        Ok(Word { validity, root: Sha256::digest(leaf).into() })
     }
 
     /// Of one that webpki does not judge: an authority itself signed it.

@@ -13,6 +13,5 @@ mod signature;
 mod words;
 
 pub use authority::{AuthorityError, CertificateAuthority, Word, parsed};
-pub use purpose::Purpose;
 pub use server::believe_servers;
 pub use words::go_words;

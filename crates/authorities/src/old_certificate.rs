@@ -71,8 +71,8 @@ mod tests {
     use webpki::Error as Refusal;
 
     use super::*;
+    use crate::CertificateAuthority;
     use crate::signature::is_signed_by;
-    use crate::{CertificateAuthority, Purpose};
 
     /// Made with `openssl req -x509` and `openssl x509 -req`.
     fn certificate(text: &str) -> CertificateDer<'static> {
@@ -139,9 +139,8 @@ mod tests {
         let pem = |name: &str| format!("-----BEGIN CERTIFICATE-----\n{name}-----END CERTIFICATE-----\n");
         let (own, namesake) =
             (pem(include_str!("testdata/authority.b64")), pem(include_str!("testdata/namesake.b64")));
-        let authorities = |pem: &str| {
-            CertificateAuthority::from_pem(pem, Purpose::Clients, algorithms).expect("certificates")
-        };
+        let authorities =
+            |pem: &str| CertificateAuthority::of_clients(pem, algorithms).expect("certificates");
         let chain = [file!("version1")];
         let both = authorities(&format!("{namesake}{own}"));
         let word = both.judge(&chain, IN_TIME).expect("good");

@@ -13,7 +13,7 @@ use crate::limits::PATH_STEPS_MAX;
 
 /// Who shows it: somebody who connects, or whom somebody connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     Clients,
     Servers,
 }

@@ -14,7 +14,6 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, SignatureScheme};
 
 use crate::authority::CertificateAuthority;
-use crate::purpose::Purpose;
 
 /// Servers are believed that `authorities` vouch for, or that show one of these certificates itself, whoever
 /// signed it: so do the certificates that tests and tools make for a webhook and hand out as its bundle.
@@ -25,7 +24,7 @@ pub fn believe_servers<'a>(
     authorities: impl IntoIterator<Item = CertificateDer<'a>>,
 ) {
     let algorithms = config.crypto_provider().signature_verification_algorithms;
-    let authority = CertificateAuthority::of_certificates(authorities, Purpose::Servers, algorithms);
+    let authority = CertificateAuthority::of_servers(authorities, algorithms);
     config.dangerous().set_certificate_verifier(Arc::new(ServerVerifier { authority, algorithms }));
 }
 
@@ -131,8 +130,7 @@ mod tests {
     fn refused(bundle: &[CertificateDer<'_>], shown: &CertificateDer<'_>, name: &str, at: u64) -> String {
         let provider = Arc::new(ring::default_provider());
         let algorithms = provider.signature_verification_algorithms;
-        let authority =
-            CertificateAuthority::of_certificates(bundle.iter().cloned(), Purpose::Servers, algorithms);
+        let authority = CertificateAuthority::of_servers(bundle.iter().cloned(), algorithms);
         let verifier = ServerVerifier { authority, algorithms };
         let name = ServerName::try_from(name).expect("a name");
         let at = UnixTime::since_unix_epoch(Duration::from_secs(at));

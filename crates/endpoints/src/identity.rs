@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Credentials, FrontProxies};
-use forebay_authorities::{CertificateAuthority, Purpose};
+use forebay_authorities::CertificateAuthority;
 
 use crate::config::{ApiServerConfig, TokenKeys, TokenUser};
 use crate::tls::{self, Serving, TlsError};
@@ -100,9 +100,8 @@ impl Identity {
     /// # Errors
     /// [`TlsError`]: something in it is no certificate, and who was believed still is.
     pub fn believe(&self, client_ca: &str) -> Result<(), TlsError> {
-        let authority =
-            CertificateAuthority::from_pem(client_ca, Purpose::Clients, self.serving.algorithms())
-                .map_err(tls::no_authority)?;
+        let authority = CertificateAuthority::of_clients(client_ca, self.serving.algorithms())
+            .map_err(tls::no_authority)?;
         self.serving.ask_for(authority.hints())?;
         self.known.credentials.believe(authority);
         self.known.counts.replaced(IdentityPart::ClientAuthorities);
@@ -118,9 +117,8 @@ impl Identity {
     /// # Errors
     /// [`TlsError`]: something in it is no certificate, and who was believed still is.
     pub fn believe_proxies(&self, authorities: &str, names: &[String]) -> Result<(), TlsError> {
-        let authority =
-            CertificateAuthority::from_pem(authorities, Purpose::Clients, self.serving.algorithms())
-                .map_err(tls::no_authority)?;
+        let authority = CertificateAuthority::of_clients(authorities, self.serving.algorithms())
+            .map_err(tls::no_authority)?;
         self.serving.ask_for_proxies(authority.hints())?;
         let proxies = FrontProxies { authority, names: names.to_vec() };
         self.known.credentials.believe_proxies(proxies);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_auth::FrontProxies;
-use forebay_authorities::{AuthorityError, CertificateAuthority, Purpose, old_certificate};
+use forebay_authorities::{AuthorityError, CertificateAuthority, old_certificate};
 use forebay_transport::ServerTls;
 pub use forebay_transport::TlsError;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -55,12 +55,12 @@ impl Serving {
         let algorithms = tls.provider.signature_verification_algorithms;
         let authority = tls.client_ca.as_deref();
         let authority = authority
-            .map(|pem| CertificateAuthority::from_pem(pem, Purpose::Clients, algorithms))
+            .map(|pem| CertificateAuthority::of_clients(pem, algorithms))
             .transpose()
             .map_err(no_authority)?;
         let proxies = tls.front_proxies.as_ref().map(|trust| {
-            let authority = CertificateAuthority::from_pem(&trust.authorities, Purpose::Clients, algorithms)
-                .map_err(no_authority)?;
+            let authority =
+                CertificateAuthority::of_clients(&trust.authorities, algorithms).map_err(no_authority)?;
             Ok::<_, TlsError>(FrontProxies { authority, names: trust.names.clone() })
         });
         let proxies = proxies.transpose()?;
@@ -394,8 +394,7 @@ mod tests {
         assert_eq!(shown(&early), ders(&first.0)[0]);
         let names = |of: &str| {
             let algorithms = ring::default_provider().signature_verification_algorithms;
-            let authority =
-                CertificateAuthority::from_pem(of, Purpose::Clients, algorithms).expect("certificates");
+            let authority = CertificateAuthority::of_clients(of, algorithms).expect("certificates");
             authority.hints().clone()
         };
         let bytes = |of: &str| names(of).iter().map(|name| name.as_ref().to_vec()).collect::<Vec<_>>();

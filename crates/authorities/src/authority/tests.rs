@@ -52,7 +52,7 @@ impl Party {
 fn authorities(of: &[&Party]) -> CertificateAuthority {
     let pem: String = of.iter().map(|party| party.pem()).collect();
     let algorithms = ring::default_provider().signature_verification_algorithms;
-    CertificateAuthority::from_pem(&pem, Purpose::Clients, algorithms).expect("certificates")
+    CertificateAuthority::of_clients(&pem, algorithms).expect("certificates")
 }
 
 /// The first moment of a year.
@@ -210,7 +210,12 @@ fn pem_of(der: &CertificateDer<'_>) -> String {
 
 fn believing(pem: &str, purpose: Purpose) -> CertificateAuthority {
     let algorithms = ring::default_provider().signature_verification_algorithms;
-    CertificateAuthority::from_pem(pem, purpose, algorithms).expect("certificates")
+    match purpose {
+        Purpose::Clients => CertificateAuthority::of_clients(pem, algorithms).expect("certificates"),
+        Purpose::Servers => {
+            CertificateAuthority::of_servers(certificates(pem).expect("certificates"), algorithms)
+        }
+    }
 }
 
 #[test]
