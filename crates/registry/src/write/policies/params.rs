@@ -13,6 +13,7 @@ use forebay_catalog::store::Store;
 use forebay_object::Object;
 use forebay_policy::{NotFound, ParamKind, ParamRef};
 use forebay_reads::{ListPlan, ShownStore};
+use forebay_watchcache::Snapshot;
 
 use crate::context::Context;
 
@@ -65,10 +66,10 @@ pub(super) async fn collect(
         return Ok(Err(unsynced(kind)));
     }
     // One of them may have been written, or changed, a moment ago: whoever was told so counts on it.
-    context.fresh(store).await?;
-    let found = match look(store, of, place, lease)? {
+    let now = context.fresh(store).await?;
+    let found = match look((store, &now), of, place, lease)? {
         Ok(found) => found,
-        Err(why) => return Ok(Err(why.unwrap_or_else(|| unsynced(kind)))),
+        Err(why) => return Ok(Err(why)),
     };
     if found.is_empty() && of.not_found == NotFound::Deny {
         let why = "no params found for policy binding with `Deny` parameterNotFoundAction";
@@ -99,19 +100,23 @@ fn place<'a>(served: &Served, of: &'a ParamRef, namespace: &'a str) -> Result<Op
     }
 }
 
-type Found = Result<Vec<Arc<Object>>, Option<String>>;
+type Found = Result<Vec<Arc<Object>>, String>;
 
-/// What the cache has; an error without words if it has nothing yet.
-fn look(store: &Store, of: &ParamRef, place: Option<&str>, lease: &Lease) -> Result<Found, Status> {
-    let Ok(snapshot) = store.cacher.snapshot() else { return Ok(Err(None)) };
+/// What there is of them in a state of the store.
+fn look(
+    (store, snapshot): (&Store, &Snapshot),
+    of: &ParamRef,
+    place: Option<&str>,
+    lease: &Lease,
+) -> Result<Found, Status> {
     if !of.name.is_empty() {
         let key = store.key(place.unwrap_or_default(), &of.name);
         return Ok(Ok(snapshot.get(&key).cloned().into_iter().collect()));
     }
     let selector: &LabelSelector = match &of.selector {
         Some(Ok(selector)) => selector,
-        Some(Err(why)) => return Ok(Err(Some(why.clone()))),
-        None => return Ok(Err(Some("one of name or selector must be provided".to_owned()))),
+        Some(Err(why)) => return Ok(Err(why.clone())),
+        None => return Ok(Err("one of name or selector must be provided".to_owned())),
     };
     let mut found = Vec::new();
     for object in snapshot.range(&store.reach(place, None), None) {
