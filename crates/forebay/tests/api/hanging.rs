@@ -103,6 +103,24 @@ impl Behind {
         }
     }
 
+    /// So many are told that there was no room for them, in whose name, and when to come back.
+    async fn are_told(&mut self, count: usize, whom: &str) {
+        let mut left = count;
+        while left > 0 {
+            let answer = timeout(WAIT, self.answers.recv()).await.expect("in time").expect("an answer");
+            if answer.code == 500 {
+                // The machine is very slow, and its time was up.
+                continue;
+            }
+            let (status, why) = (answer.expect(429), "too many requests wait for it to answer");
+            assert_eq!(text(&status, "/message"), format!("{whom}: {why}"));
+            assert_eq!(text(&status, "/reason"), "TooManyRequests");
+            let seconds: u64 = answer.header("retry-after").parse().expect("when to come back");
+            assert!((1..=8).contains(&seconds), "{seconds}");
+            left -= 1;
+        }
+    }
+
     /// Writes that nobody is asked about, of somebody else and of one who waits.
     async fn others_write(&self, count: usize, bytes: usize) {
         for (n, user) in ["bob", "alice-0"].into_iter().cycle().take(count).enumerate() {
@@ -153,20 +171,7 @@ async fn reads_behind_a_hanging_conversion_hold_what_was_charged_and_one_more_is
         behind.client.ask(ask).await.expect(200);
     }
     behind.others_write(4, 1).await;
-    let mut left = refused;
-    while left > 0 {
-        let answer = timeout(WAIT, behind.answers.recv()).await.expect("in time").expect("an answer");
-        if answer.code == 500 {
-            // The machine is very slow, and its time was up.
-            continue;
-        }
-        let (status, why) = (answer.expect(429), "too many requests wait for it to answer");
-        let whom = "conversion webhook for tabs.example.com";
-        assert_eq!(text(&status, "/message"), format!("{whom} failed: {why}"));
-        let seconds: u64 = answer.header("retry-after").parse().expect("when to come back");
-        assert!((1..=8).contains(&seconds), "{seconds}");
-        left -= 1;
-    }
+    behind.are_told(refused, "conversion webhook for tabs.example.com failed").await;
     // Whoever goes takes along what it held.
     behind.stuck.abort_all();
     let all_gone = async {
@@ -182,7 +187,7 @@ async fn small_writes_wait_and_others_go_on(count: usize) {
     let mut behind = Behind::start(&scratch).await;
     behind.come(count, 1).await;
     assert_eq!(away(&behind.client, "refused").await, 0, "there is room for all of them");
-    let held = metric(&behind.client, "forebay_room_held_bytes{class=\"away\"} ").await;
+    let held = held_away(&behind.client).await;
     assert!(held / count < 24 << 10, "each holds what it needs: {held}");
     behind.others_write(40, 1).await;
     behind.others_write(4, LARGE_BYTES).await;
@@ -211,19 +216,7 @@ async fn large_writes_behind_a_hanging_webhook_are_refused_in_its_name_and_those
     assert!((20..50).contains(&refused), "{refused}");
     behind.others_write(4, LARGE_BYTES).await;
     behind.others_write(20, 1).await;
-    let mut left = refused;
-    while left > 0 {
-        let answer = timeout(WAIT, behind.answers.recv()).await.expect("in time").expect("an answer");
-        if answer.code == 500 {
-            continue;
-        }
-        let (status, why) = (answer.expect(429), "too many requests wait for it to answer");
-        assert_eq!(text(&status, "/message"), format!("failed calling webhook \"w.example.com\": {why}"));
-        assert_eq!(text(&status, "/reason"), "TooManyRequests");
-        let seconds: u64 = answer.header("retry-after").parse().expect("when to come back");
-        assert!((1..=8).contains(&seconds), "{seconds}");
-        left -= 1;
-    }
+    behind.are_told(refused, "failed calling webhook \"w.example.com\"").await;
     // Who waits for another webhook finds room.
     behind.hook.answers("fine", json!({ "allowed": true }));
     let mut other = validating(&behind.hook, "fine");
