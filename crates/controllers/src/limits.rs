@@ -31,6 +31,9 @@ pub const NAMESPACE_GRACE_SHARED: Duration = Duration::from_secs(5);
 /// How long the garbage collector waits until its graph shows what is current before it ends an owner.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(3);
 
+/// Owners that the garbage collector remembers to be there: beyond them it begins anew, and asks once more.
+pub const FOUND_OWNERS_MAX: usize = 1_024;
+
 /// Attempts at one change of an object that others change as well, before it goes back to the queue.
 pub const CONFLICTS_MAX: usize = 5;
 

@@ -13,6 +13,7 @@ use forebay_object::Object;
 use forebay_registry::{CatalogChanges, Informer, Notice};
 use forebay_rt::{Clock, Random};
 
+use super::found::{Asked, Found};
 use super::graph::{DeletionState, Followed, Graph, ObjectReference, Uid};
 use super::kinds::Kinds;
 use super::work::{self, Attempt, Context, Dependents, Task, WorkItem};
@@ -43,7 +44,8 @@ pub struct Collector {
     followed: Followed,
     graph: Graph,
     queue: Queue<Uid>,
-    under_way: InFlight<(Uid, Attempt)>,
+    under_way: InFlight<(Uid, Asked, Attempt)>,
+    found: Found,
     // Looked at again when the catalog changes: an owner is of a kind that is not served.
     unknown: HashSet<Uid>,
 }
@@ -70,6 +72,7 @@ impl Collector {
             graph: Graph::default(),
             queue: Queue::new(),
             under_way: InFlight::new(),
+            found: Found::default(),
             unknown: HashSet::new(),
         }
     }
@@ -94,7 +97,7 @@ impl Collector {
                 }
             };
             tokio::select! {
-                (uid, outcome) = self.under_way.next() => self.finish(uid, outcome),
+                (uid, asked, outcome) = self.under_way.next() => self.finish(uid, asked, outcome),
                 () = any_ready(self.followers.values_mut().map(|follower| &mut follower.informer)) => {}
                 () = self.catalog.changed() => {}
                 () = alarm => {}
@@ -109,6 +112,7 @@ impl Collector {
             return;
         }
         let kinds = Arc::new(Kinds::of(catalog));
+        self.found.lose_all();
         for (resource, served) in kinds.collected() {
             let same_store = |known: &Arc<forebay_catalog::Served>| match (&known.store, &served.store) {
                 (Some(known), Some(now)) => Arc::ptr_eq(known, now),
@@ -143,16 +147,20 @@ impl Collector {
                         follower.gaps = follower.informer.gaps();
                         // Owners that are in no graph may have come and gone.
                         touched.extend(self.graph.owned().cloned());
+                        self.found.lose_all();
                     }
                     break;
                 };
                 any = true;
                 match notice {
                     Notice::Put(object) => {
-                        put(&mut self.graph, *followed, &object, &mut touched);
+                        put(&mut self.graph, &mut self.found, *followed, &object, &mut touched);
                     }
                     Notice::Deleted(object) => {
                         let uid = Meta::of(&object).uid;
+                        if self.graph.is_owner(&uid) {
+                            self.found.lose(&uid);
+                        }
                         self.graph.remove(&uid, &mut touched);
                         self.unknown.remove(&*uid);
                     }
@@ -163,6 +171,7 @@ impl Collector {
         }
         for followed in ended {
             self.graph.forget(followed, &mut touched);
+            self.found.lose_all();
             self.followers.remove(&followed);
         }
         for uid in touched {
@@ -202,14 +211,15 @@ impl Collector {
         };
         let settles = uids.iter().any(depends);
         let settled = if settles { self.settle().await } else { Ok(()) };
+        let asked = self.found.begin();
         for uid in uids {
             match (&settled, self.item(&uid, settles)) {
                 (Ok(()), Some(item)) => {
                     let context = Context { registry: self.registry.clone(), kinds: self.kinds.clone() };
-                    self.under_way.push(async move { (uid, work::work(context, item).await) });
+                    self.under_way.push(async move { (uid, asked, work::work(context, item).await) });
                 }
-                (Ok(()), None) => self.finish(uid, Attempt::Finished(Verdict::Done)),
-                (Err(why), _) => self.finish(uid, Attempt::Finished(Verdict::Retry(why.clone()))),
+                (Ok(()), None) => self.finish(uid, asked, Attempt::Finished(Verdict::Done)),
+                (Err(why), _) => self.finish(uid, asked, Attempt::Finished(Verdict::Retry(why.clone()))),
             }
         }
     }
@@ -272,8 +282,15 @@ impl Collector {
         Some(named(served, reference.namespace, reference.name))
     }
 
-    fn finish(&mut self, uid: Uid, outcome: Attempt) {
+    fn finish(&mut self, uid: Uid, asked: Asked, outcome: Attempt) {
         let verdict = match outcome {
+            Attempt::Owned(references) => {
+                let followed = references.iter().all(|reference| self.kinds.is_collected(reference));
+                if let Some(at) = self.graph.reference(&uid).filter(|_| followed) {
+                    self.found.keep(asked, at.namespace, references);
+                }
+                Verdict::Done
+            }
             Attempt::UnknownKind => {
                 // Looked at again with the next catalog.
                 if self.graph.phase(&uid).is_some() {
@@ -291,11 +308,22 @@ impl Collector {
 }
 
 /// Takes `object` into the graph, if that has to know of it.
-fn put(graph: &mut Graph, followed: Followed, object: &Arc<Object>, touched: &mut Vec<Uid>) {
+fn put(
+    graph: &mut Graph,
+    found: &mut Found,
+    followed: Followed,
+    object: &Arc<Object>,
+    touched: &mut Vec<Uid>,
+) {
     if !work::may_matter(object) && !graph.tracks(followed, object.key()) {
         return;
     }
     let reference =
         ObjectReference { resource: followed, namespace: object.namespace(), name: object.name() };
-    graph.put(object.key(), reference, &Meta::of(object), touched);
+    let meta = Meta::of(object);
+    if meta.is_deleting() {
+        found.lose(&meta.uid);
+    }
+    let owned = found.has_all(object.namespace(), &meta.owner_references);
+    graph.put(object.key(), reference, &meta, owned, touched);
 }

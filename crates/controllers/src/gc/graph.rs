@@ -78,7 +78,16 @@ impl Graph {
 
     /// Takes in the object at `key`, which ends with `reference`; `touched` gets what is to be looked at
     /// because of it.
-    pub fn put(&mut self, key: &Key, reference: ObjectReference<'_>, meta: &Meta, touched: &mut Vec<Uid>) {
+    ///
+    /// - `owned`: all its owners are known to be there, so that nobody need ask for them.
+    pub fn put(
+        &mut self,
+        key: &Key,
+        reference: ObjectReference<'_>,
+        meta: &Meta,
+        owned: bool,
+        touched: &mut Vec<Uid>,
+    ) {
         let resource = reference.resource;
         let known = self.tracked.get(&(resource, key.clone())).map(|known| &known.0.uid);
         if let Some(other) = known.filter(|known| ***known != *meta.uid).cloned() {
@@ -97,7 +106,7 @@ impl Graph {
         let unblocked = old_owners.iter().filter(|old| old.1 && !kept.has(old));
         touched.extend(unblocked.map(|(owner, _)| owner).filter(|owner| self.waits(owner)).cloned());
         let newly_owned = *owners != *old_owners && !owners.is_empty();
-        if phase == DeletionState::Living && newly_owned {
+        if phase == DeletionState::Living && newly_owned && !owned {
             touched.push(uid.clone());
         }
         if phase != old_phase {
@@ -145,6 +154,11 @@ impl Graph {
         for uid in gone {
             self.remove(&uid, touched);
         }
+    }
+
+    /// Whether somebody names `uid` as an owner.
+    pub fn is_owner(&self, uid: &str) -> bool {
+        self.dependents.contains_key(uid)
     }
 
     pub fn phase(&self, uid: &str) -> Option<DeletionState> {
@@ -329,7 +343,7 @@ mod tests {
                 ..Meta::default()
             };
             let reference = ObjectReference { resource: 0, namespace: "n", name };
-            graph.put(&key(name), reference, &meta, &mut touched);
+            graph.put(&key(name), reference, &meta, false, &mut touched);
         }
         let mut touched: Vec<&str> = touched.iter().map(|uid| &**uid).collect();
         touched.sort_unstable();
@@ -377,7 +391,7 @@ mod tests {
         let meta = Meta { uid: "a2".into(), ..Meta::default() };
         let reference = ObjectReference { resource: 0, namespace: "n", name: "a" };
         let mut touched = Vec::new();
-        graph.put(&key("a"), reference, &meta, &mut touched);
+        graph.put(&key("a"), reference, &meta, false, &mut touched);
         let there = ObjectReference { resource: 0, namespace: "n", name: "owner" };
         assert_eq!((graph.reference("owner"), graph.reference("a")), (Some(there), None));
         assert_eq!(touched, [Uid::from("owner")]);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use forebay_apimachinery::GroupResource;
 use forebay_catalog::{Catalog, Served};
 
+use crate::meta::OwnerReference;
+
 /// One catalog's resources. Made anew for each catalog.
 #[derive(Default)]
 pub struct Kinds {
@@ -44,6 +46,12 @@ impl Kinds {
     /// A resource that is collected.
     pub fn resource(&self, resource: &GroupResource) -> Option<&Arc<Served>> {
         self.by_resource.get(resource)
+    }
+
+    /// Whether the owner that `reference` means is of a resource that is collected.
+    pub fn is_collected(&self, reference: &OwnerReference) -> bool {
+        let served = self.kind(&reference.api_version, &reference.kind);
+        served.is_some_and(|served| self.resource(&served.gvr.group_resource()).is_some())
     }
 
     /// The resource that an owner reference means.

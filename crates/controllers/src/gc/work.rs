@@ -57,6 +57,8 @@ pub struct Context {
 /// What became of an item.
 pub enum Attempt {
     Finished(Verdict),
+    /// It stays: the owners that it names here are all there.
+    Owned(Vec<OwnerReference>),
     /// An owner is of a kind that is not served now: it may be one day.
     UnknownKind,
 }
@@ -64,7 +66,10 @@ pub enum Attempt {
 /// Does the task of `item`.
 pub async fn work(context: Context, item: WorkItem) -> Attempt {
     let done = match &item.task {
-        Task::Collect(dependents) => collect(&context, &item, *dependents).await,
+        Task::Collect(dependents) => match collect(&context, &item, *dependents).await {
+            Ok(owners) if !owners.is_empty() => return Attempt::Owned(owners),
+            done => done.map(drop),
+        },
         Task::Release => release(&context.registry, &item, FOREGROUND).await,
         Task::Orphan(dependents) => orphan(&context.registry, &item, dependents).await,
     };
@@ -100,25 +105,31 @@ struct Owners {
     waiting: Vec<String>,
 }
 
-async fn collect(context: &Context, item: &WorkItem, dependents: Dependents) -> Result<(), Stop> {
-    let Some(object) = find(&context.registry, &item.target).await? else { return Ok(()) };
+/// The references of an object that stays because all its owners are there; none in any other case.
+async fn collect(
+    context: &Context,
+    item: &WorkItem,
+    dependents: Dependents,
+) -> Result<Vec<OwnerReference>, Stop> {
+    let Some(object) = find(&context.registry, &item.target).await? else { return Ok(Vec::new()) };
     let meta = Meta::of(&object);
     if *meta.uid != *item.uid || meta.is_deleting() || meta.owner_references.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let Some(owners) = classify(context, &item.target, &meta.owner_references).await? else {
         tracing::warn!(
             key = %object.key(),
             "is in no namespace but has an owner in one, which cannot be: left as it is"
         );
-        return Ok(());
+        return Ok(Vec::new());
     };
     let unneeded: Vec<String> = owners.absent.iter().chain(&owners.waiting).cloned().collect();
     if owners.solid > 0 {
-        return match unneeded.is_empty() {
-            true => Ok(()),
-            false => Ok(disown(&context.registry, &item.target, &item.uid, &unneeded).await?),
-        };
+        if unneeded.is_empty() {
+            return Ok(meta.owner_references);
+        }
+        disown(&context.registry, &item.target, &item.uid, &unneeded).await?;
+        return Ok(Vec::new());
     }
     if !owners.waiting.is_empty() && dependents == Dependents::Unsettled {
         return Err(Stop::GraphBehind);
@@ -135,7 +146,8 @@ async fn collect(context: &Context, item: &WorkItem, dependents: Dependents) -> 
     } else {
         PropagationPolicy::Background
     };
-    Ok(delete(&context.registry, item, &meta, policy).await?)
+    delete(&context.registry, item, &meta, policy).await?;
+    Ok(Vec::new())
 }
 
 /// What each owner is now. `None`: one of them cannot be its owner, because it is in a namespace and the
