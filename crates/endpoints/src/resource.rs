@@ -511,7 +511,8 @@ async fn delete_collection(
     let watchers = target.watchers();
     let cost = |body_bytes| flow_control::delete_collection(body_bytes, weight, watchers);
     let (options, lease) = delete_options(handler, head, body, cost).await?;
-    let planned = planned?;
+    let mut planned = planned?;
+    planned.shown = Shown { encoding: Encoding::Json, ..shown(form, &head.query)? };
     let room = handler.rooms.lists.take(head.asker.name(), DELETE_COLLECTION_BYTES).await;
     let _held = room.map_err(|_full| handler.rooms.full())?;
     let target = &Target { lease: lease.clone(), context: head.context(), ..target.clone() };

@@ -205,6 +205,8 @@ pub struct DeletionPlan {
     pub interest: Interest,
     /// What it is to be admitted by.
     pub weight: Weight,
+    /// How what was deleted is shown.
+    pub shown: Shown,
 }
 
 /// What a LIST of these options reads, for the DELETE of a collection.
@@ -215,7 +217,7 @@ pub fn deletion(target: &Target, options: &ListOptions) -> Result<DeletionPlan, 
     let store = target.served.stored()?;
     let (plan, interest) = list(target, &store, options)?;
     let weight = Weight::of(&store, &interest, plan.after(&interest).as_ref(), plan.limit);
-    Ok(DeletionPlan { plan, interest, weight })
+    Ok(DeletionPlan { plan, interest, weight, shown: As::Object.into() })
 }
 
 impl<Form> Planned<ListPlan, Form> {

@@ -2,6 +2,7 @@
 //!
 //! Source: kube-apiserver v1.36.3 `registry/generic/registry/store.go`, `registry/rest/delete.go`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,13 +11,13 @@ use forebay_apimachinery::{Key, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::store::{Done, Store};
 use forebay_object::Object;
-use forebay_reads::{As, DeletionPlan, ListMeta, ListPlan, Page, Presenter, ShownStore, page};
+use forebay_reads::{DeletionPlan, ListMeta, ListPlan, Page, Presenter, Shown, ShownStore, page};
 use forebay_watchcache::Interest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::context::{Context, whole};
-use crate::limits::{COLLECTION_PAGE, DELETED_LIST_BYTES_MAX};
+use crate::limits::{COLLECTION_PAGE, DELETED_LIST_BYTES_MAX, TOLD_MAX};
 use crate::ruled::Ruled as _;
 use crate::services;
 use crate::write::{Input, Write, rounds};
@@ -144,10 +145,19 @@ pub(crate) async fn delete_collection(
     let deletion = Input::Deletion(options);
     let mut write = Write::new(Verb::DeleteCollection, target, deletion, options);
     rounds::admit(&mut write, context).await?;
-    let DeletionPlan { plan, interest, .. } = selection;
-    let warnings = warning_of_jobs(&target.served, options);
-    let deleted = delete_selected(context, target, (plan, interest), options, Collect::List).await;
-    let (objects, list) = deleted.map_err(|status| status.warning(warnings.clone()))?;
+    let DeletionPlan { plan, interest, shown, .. } = selection;
+    let mut told = Told::default();
+    told.add(warning_of_jobs(&target.served, options));
+    let deleted =
+        delete_selected(context, target, (plan, interest), options, Collect::List(shown), &mut told).await;
+    let (objects, list) = match deleted {
+        Ok(deleted) => deleted,
+        Err(mut status) => {
+            told.add(std::mem::take(&mut status.warnings));
+            return Err(status.warning(told.warnings));
+        }
+    };
+    let warnings = told.warnings;
     let outcome = match list {
         Some(list) => Outcome::Object(list.finish()),
         None => success_of(&target.served, Map::new()),
@@ -162,7 +172,26 @@ pub(crate) async fn delete_collection(
 pub(crate) async fn delete_everything(context: &Arc<Context>, target: &Target) -> Result<(), Status> {
     let store = target.served.stored()?;
     let everything = (ListPlan::EVERYTHING, Interest::all(store.reach(None, None)));
-    delete_selected(context, target, everything, &DeleteOptions::default(), Collect::Nothing).await.map(drop)
+    let options = DeleteOptions::default();
+    let told = &mut Told::default();
+    delete_selected(context, target, everything, &options, Collect::Nothing, told).await.map(drop)
+}
+
+/// What the client of a collection's deletion is told of its objects: each thing once.
+#[derive(Default)]
+struct Told {
+    warnings: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl Told {
+    fn add(&mut self, warnings: Vec<String>) {
+        for warning in warnings {
+            if self.warnings.len() < TOLD_MAX && self.seen.insert(warning.clone()) {
+                self.warnings.push(warning);
+            }
+        }
+    }
 }
 
 /// Deletes what a plan shows. How many objects that were, and the list of them, unless that is too long or
@@ -173,6 +202,7 @@ async fn delete_selected(
     (plan, interest): (ListPlan, Interest),
     options: &DeleteOptions,
     collect: Collect,
+    told: &mut Told,
 ) -> Result<(usize, Option<DeletedList>), Status> {
     let (limit, mut left) = (plan.limit.unwrap_or(usize::MAX), plan.limit.unwrap_or(usize::MAX));
     let served = &target.served;
@@ -181,7 +211,7 @@ async fn delete_selected(
     let page = shown.guard(page(shown.store(), &plan, &interest, &context.clock)).await??;
     let Page { snapshot, mut after, meta } = page;
     let mut deleted = match collect {
-        Collect::List => Some(DeletedList::new(served, meta)),
+        Collect::List(shown) => Some(DeletedList::new(served, shown, meta)),
         Collect::Nothing => None,
     };
     let page_max = interest.objects_max(Interest::LOOKS_MAX).min(COLLECTION_PAGE);
@@ -203,7 +233,8 @@ async fn delete_selected(
                     return Err(status);
                 }
                 // What was in the list is shown, whoever deleted it.
-                Ok(_) | Err(_) => {
+                done => {
+                    told.add(done.map(|answer| answer.warnings).unwrap_or_default());
                     deleted = deleted.and_then(|list| list.with(object, context.timestamp()));
                     left -= 1;
                 }
@@ -218,7 +249,7 @@ async fn delete_selected(
 /// What is kept of the objects that are deleted with their collection.
 #[derive(Clone, Copy)]
 enum Collect {
-    List,
+    List(Shown),
     Nothing,
 }
 
@@ -231,8 +262,8 @@ struct DeletedList {
 }
 
 impl DeletedList {
-    fn new(served: &Arc<Served>, meta: ListMeta) -> DeletedList {
-        let presenter = Presenter::new(served.clone(), As::Object);
+    fn new(served: &Arc<Served>, shown: Shown, meta: ListMeta) -> DeletedList {
+        let presenter = Presenter::new(served.clone(), shown);
         let mut text = Vec::new();
         presenter.list_head(&meta, 0, &mut text);
         DeletedList { presenter, meta, first: true, text }

@@ -52,7 +52,8 @@ pub async fn compare(policy: &str, script: &[AuditStep]) -> Result<ComparedAudit
     for (at, step) in script.iter().enumerate() {
         let id = format!("{ID}{at}");
         let (of_ours, of_theirs) = (ours.get(&id).unwrap_or(&none), theirs.get(&id).unwrap_or(&none));
-        if of_ours != of_theirs {
+        // What no policy wants noted differs all the same, and so does all that follows from it.
+        if of_ours != of_theirs || codes[at].0 != codes[at].1 {
             let AuditStep { token, method, path, .. } = step;
             let text =
                 |events: &[Value]| events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n  ");

@@ -272,7 +272,12 @@ impl Draw {
         if self.chance(10) {
             let collection = path.rsplit_once('/').map(|(collection, _)| collection.to_owned());
             let path = format!("{}?labelSelector=app%3Dy", collection.unwrap_or_default());
-            return self.request(Method::DELETE, path, JSON, &Value::Null);
+            let mut step = self.request(Method::DELETE, path, JSON, &Value::Null);
+            // What a list cannot be shown as is refused by kube-apiserver once all is deleted.
+            if let Some((_, accept)) = step.headers.iter_mut().find(|(name, _)| *name == "Accept") {
+                *accept = accept.replace("PartialObjectMetadata;", "PartialObjectMetadataList;");
+            }
+            return step;
         }
         let body = match self.below(5) {
             0 => json!({ "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background" }),

@@ -34,8 +34,6 @@ fn comparable(mut event: Value) -> Value {
         members.retain(|name, _| {
             !matches!(name.as_str(), "requestReceivedTimestamp" | "stageTimestamp" | "auditID")
         });
-        // Constrained impersonation (KEP-5284) is not noted, as it is not served here.
-        members.remove("authenticationMetadata");
         if let Some(Value::Object(annotations)) = members.get_mut("annotations") {
             annotations.retain(|key, _| !key.starts_with(LATENCY));
         }
