@@ -21,6 +21,8 @@ use serde_json::{Value, json};
 /// Cases of each plugin in a run that nobody asked more of.
 const COUNT: u64 = 30;
 const AT_ONCE: usize = 8;
+/// Room for the Services of all cases: none of them is deleted.
+const MANY_SERVICES: &str = "--service-cluster-ip-range=10.96.0.0/16";
 /// How often kube-apiserver is asked whether it has heard of a quota.
 const ASKED_MAX: usize = 2_000;
 
@@ -38,7 +40,7 @@ async fn plugins_that_are_turned_on_say_and_make_the_same() {
     if !needs::peers_or_skip() {
         return;
     }
-    let (pair, _cluster) = Pair::start_told(&[ENABLED]).await.expect("both servers");
+    let (pair, _cluster) = Pair::start_told(&[ENABLED, MANY_SERVICES]).await.expect("both servers");
     for (path, class) in defaults() {
         for peer in [&pair.ours, &pair.theirs] {
             let made = peer.send(Method::POST, path, Some(&class)).await.expect("an answer");

@@ -16,7 +16,6 @@ use crate::call::{Answered, NoAnswer};
 use crate::configuration::{ReviewVersion, Webhook, WebhookSort};
 use crate::failure::{CallFailure, denied};
 use crate::limits::{ANNOTATIONS_MAX, WARNINGS_MAX};
-use crate::review::{V1, V1BETA1};
 use crate::status;
 
 /// What a webhook has to say of a write that it was asked about.
@@ -34,6 +33,8 @@ pub struct Judgement {
 pub enum Decided {
     /// With the operations of its patch.
     Allowed(Vec<Value>),
+    /// Allowed with a patch that is none of a known type: why it cannot be applied.
+    Unsupported(String),
     Denied(Box<Status>),
 }
 
@@ -78,7 +79,7 @@ pub fn judge(
     lease.charge(weight::of_text(&answered.body)).map_err(full)?;
     let review: Value = serde_json::from_slice(&answered.body)
         .map_err(|why| failed(format!("couldn't get version/kind; json parse error: {why}")))?;
-    is_known(&review).map_err(failed)?;
+    is_known(&review, version).map_err(failed)?;
     let response = verify(&review, sort, version, uid)
         .map_err(|why| CallFailure::unavailable(format!("received invalid webhook response: {why}")))?;
     let texts = |name: &str| response.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -94,18 +95,28 @@ pub fn judge(
         let denied = denied(&webhook.name, response.get("status").and_then(Value::as_object));
         judgement.decided = Decided::Denied(Box::new(denied));
     } else if sort == WebhookSort::Mutating {
-        judgement.decided = Decided::Allowed(operations(response, version, lease)?);
+        judgement.decided = operations(response, version, lease)?;
     }
     Ok(judgement)
 }
 
-/// Whether its type is one that such answers have, or none.
-fn is_known(review: &Value) -> Result<(), String> {
+/// Whether its type is the one of an answer to a review of `asked`, or none.
+fn is_known(review: &Value, asked: ReviewVersion) -> Result<(), String> {
     let of = |name: &str| review[name].as_str().unwrap_or_default();
     let (version, kind) = (of("apiVersion"), of("kind"));
-    let is_review = kind == "AdmissionReview" && matches!(version, V1 | V1BETA1);
-    if is_review || version.is_empty() || kind.is_empty() {
+    if version.is_empty() || kind.is_empty() || (version, kind) == (asked.api_version(), "AdmissionReview") {
         return Ok(());
+    }
+    let short = |version: ReviewVersion| version.api_version().rsplit('/').next().unwrap_or_default();
+    let other = match asked {
+        ReviewVersion::V1 => ReviewVersion::V1beta1,
+        ReviewVersion::V1beta1 => ReviewVersion::V1,
+    };
+    if (version, kind) == (other.api_version(), "AdmissionReview") {
+        let (from, to) = (short(other), short(asked));
+        return Err(format!(
+            "converting ({from}.AdmissionReview) to ({to}.AdmissionReview): unknown conversion"
+        ));
     }
     Err(format!(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
@@ -163,15 +174,15 @@ fn verify<'r>(
     }
 }
 
-/// The operations of the patch; none without one.
+/// What is decided with the operations of the patch; none without one.
 fn operations(
     response: &Map<String, Value>,
     version: ReviewVersion,
     lease: &Lease,
-) -> Result<Vec<Value>, CallFailure> {
+) -> Result<Decided, CallFailure> {
     let patch = response.get("patch").and_then(Value::as_str).unwrap_or_default();
     if patch.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Decided::default());
     }
     let undecodable = |why: String| {
         CallFailure::unavailable(format!("received undecodable patch in webhook response: {why}"))
@@ -191,9 +202,9 @@ fn operations(
     };
     let of = response.get("patchType").and_then(Value::as_str).unwrap_or_default();
     if version == ReviewVersion::V1 && of != "JSONPatch" && !operations.is_empty() {
-        return Err(CallFailure::unavailable(format!("unsupported patch type {}", go_quote(of))));
+        return Ok(Decided::Unsupported(format!("unsupported patch type {}", go_quote(of))));
     }
-    Ok(operations)
+    Ok(Decided::Allowed(operations))
 }
 
 #[cfg(test)]

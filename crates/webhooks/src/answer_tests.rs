@@ -8,12 +8,17 @@ use serde_json::json;
 use super::*;
 
 fn asked(sort: WebhookSort, code: u16, body: &str) -> String {
+    asked_in(ReviewVersion::V1, sort, code, body)
+}
+
+fn asked_in(version: ReviewVersion, sort: WebhookSort, code: u16, body: &str) -> String {
     let configuration = json!({ "metadata": { "name": "c" }, "webhooks": [{ "name": "w.x.io" }] });
     let webhook = Webhook::read_all(&configuration).remove(0);
     let answered = Ok(Answered { code, is_text: true, body: Bytes::copy_from_slice(body.as_bytes()) });
     let lease = Lease::of_server();
-    match judge(&webhook, sort, ReviewVersion::V1, "u", ("https://h/?timeout=1s", answered), &lease) {
+    match judge(&webhook, sort, version, "u", ("https://h/?timeout=1s", answered), &lease) {
         Ok(Judgement { decided: Decided::Allowed(operations), .. }) => Value::from(operations).to_string(),
+        Ok(Judgement { decided: Decided::Unsupported(why), .. }) => why,
         Ok(Judgement { decided: Decided::Denied(status), .. }) => status.message,
         Err(failure) => failure.refusal(&webhook, || 1).message,
     }
@@ -48,6 +53,9 @@ fn an_answer_to_another_review_or_of_another_kind_is_none() {
     let kind = "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=";
     assert_eq!(asked(WebhookSort::Mutating, 200, r#"{"response":{"uid":"u"}}"#), invalid(kind));
     assert_eq!(asked(WebhookSort::Mutating, 200, "{}"), invalid("webhook response was absent"));
+    let other = asked_in(ReviewVersion::V1beta1, WebhookSort::Mutating, 200, &response(&json!({})));
+    let unknown = "converting (v1.AdmissionReview) to (v1beta1.AdmissionReview): unknown conversion";
+    assert!(other.ends_with(&format!("failed to call webhook: {unknown}")), "{other}");
     let patched = json!({ "uid": "u", "allowed": true, "patch": "W10=", "patchType": "JSONPatch" });
     assert_eq!(
         asked(WebhookSort::Validating, 200, &response(&patched)),

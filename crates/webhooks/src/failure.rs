@@ -50,7 +50,7 @@ impl CallFailure {
 
 impl CallFailure {
     /// The webhook could not be reached, or what it says is no answer.
-    pub(crate) fn unavailable(why: String) -> CallFailure {
+    pub fn unavailable(why: String) -> CallFailure {
         CallFailure::Calling { why, code: UNAVAILABLE }
     }
 

@@ -70,7 +70,13 @@ const CONDITIONS: [&str; 8] = [
 
 /// The case of `seed`.
 pub fn draw(seed: u64) -> HookCase {
-    Draw { random: Random::seeded(seed), name: format!("h{seed}"), refuses: Cell::new(false) }.case()
+    Draw {
+        random: Random::seeded(seed),
+        name: format!("h{seed}"),
+        refuses: Cell::new(false),
+        renames: Cell::new(false),
+    }
+    .case()
 }
 
 struct Draw {
@@ -78,6 +84,9 @@ struct Draw {
     name: String,
     /// Whether one of those that validate does not let everything pass.
     refuses: Cell<bool>,
+    /// Whether one of them gives objects another name: an apply that creates is not sent then, as kube-apiserver
+    /// stores its object by the name in the path with another one in it.
+    renames: Cell<bool>,
 }
 
 impl Draw {
@@ -127,6 +136,7 @@ impl Draw {
         if sort == "validating" && !matches!(answer, "allow" | "warn") && self.refuses.replace(true) {
             answer = "allow";
         }
+        self.renames.set(self.renames.get() || answer == "rename");
         let mut own = json!({"matchLabels": {"case": self.name}});
         if self.percent(15) {
             let operator = self.one(&["Exists", "DoesNotExist"]);
@@ -220,7 +230,7 @@ impl Draw {
                     let name = &one[all.len() + 1..];
                     step(Method::PUT, format!("{one}{query}"), JSON, self.object(api_version, kind, name))
                 }
-                3 => {
+                3 if !self.renames.get() => {
                     let path = format!("{one}?fieldManager=s&force=true");
                     step(Method::PATCH, path, APPLY, self.object(api_version, kind, &one[all.len() + 1..]))
                 }

@@ -38,6 +38,7 @@ pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
 
 /// Policies and webhooks, both rounds.
 async fn ask_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    write.named = name_of(&write.proposed).to_owned();
     write.show_fields()?;
     let owners = entries_of(&write.proposed).to_vec();
     write.target.lease.charge(owners.iter().map(weight::of).sum())?;

@@ -61,6 +61,8 @@ pub(crate) struct Write<'w> {
 
     /// Whether the client named no object, but a collection that this is one of.
     pub(crate) is_nameless: bool,
+    /// What the client calls a new object, where policies or webhooks may call it something else.
+    pub(crate) named: String,
     /// Whether it is a part of what was judged already: policies and webhooks are not asked again.
     pub(crate) is_judged: bool,
     /// What it is to policies and webhooks where that is something else: what was posted to `bindings`.
@@ -175,6 +177,7 @@ impl<'w> Write<'w> {
             manager,
             may_create: None,
             is_nameless: false,
+            named: String::new(),
             is_judged: false,
             judged_as: None,
             sent: Value::Null,

@@ -64,7 +64,8 @@ impl<'a> View<'a> {
         };
         let name = match target.name() {
             _ if write.is_nameless => "",
-            "" => name_of(&write.proposed),
+            "" if write.named.is_empty() => name_of(&write.proposed),
+            "" => &write.named,
             name => name,
         };
         let is_namespaces = served.is("", "namespaces");

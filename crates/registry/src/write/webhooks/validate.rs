@@ -88,7 +88,7 @@ async fn heard<'i>(
                 warnings.extend(judgement.warnings.into_iter().take(room));
                 match judgement.decided {
                     Decided::Denied(status) => Some(CallFailure::Rejected(status)),
-                    Decided::Allowed(_) => None,
+                    Decided::Allowed(_) | Decided::Unsupported(_) => None,
                 }
             }
             Err(why) => Some(why),
