@@ -375,9 +375,9 @@ mod tests {
         assert!(first["annotations"].is_null() && first["requestObject"].is_null());
         assert_eq!(last["stageTimestamp"], "2027-01-15T08:00:01.000000Z");
         assert_eq!(last["annotations"]["noted"], "by others");
-        // It came a second ago.
+        // It came a second ago, but for a microsecond.
         let total = &last["annotations"]["apiserver.latency.k8s.io/total"];
-        assert_eq!((total, &last["annotations"]["etcd"]), (&"1s".into(), &"2ms".into()));
+        assert_eq!((total, &last["annotations"]["etcd"]), (&"999.999ms".into(), &"2ms".into()));
         assert_eq!(last["objectRef"]["name"], "sent");
         assert_eq!(last["requestObject"]["metadata"]["name"], "sent");
         assert_eq!(
