@@ -14,7 +14,8 @@ const ISSUER: &str = "https://issuer";
 /// A time.
 const NOW: i64 = 1_800_000_000;
 
-/// Made for these tests with openssl: RSA in both forms, keys on P-256 and P-521 in both, one on P-384, a certificate.
+/// Made for these tests with openssl: RSA in both forms, keys on P-256 and P-521 in both, one on P-384, and a
+/// certificate.
 struct Files {
     rsa_pkcs1: String,
     rsa_pkcs8: String,
