@@ -331,7 +331,8 @@ impl Status {
         texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(member, text)| (member, text.as_str()))
     }
 
-    fn details(&self) -> Map<String, Value> {
+    /// Its details, as they are sent.
+    pub fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
         for (member, text) in self.subject() {
             details.insert(member.into(), json!(text));
@@ -353,7 +354,7 @@ impl Cause {
 
     /// The reason as clients see it. Upstream's NewInternalError gives its cause none; an internal error of a
     /// field has one.
-    pub fn shown_reason(&self) -> Option<&str> {
+    fn shown_reason(&self) -> Option<&str> {
         let hidden = self.reason == CauseReason::InternalError && self.field.is_empty();
         (!hidden).then(|| self.reason.as_str())
     }

@@ -95,7 +95,7 @@ mod tests {
     use rustls::crypto::ring;
 
     use super::*;
-    use crate::go_words;
+    use crate::words::go_words;
 
     struct Server {
         params: CertificateParams,

@@ -77,6 +77,7 @@ mod tests {
             series: vec![],
             waves: vec![],
             rows: vec![],
+            mishaps: vec![],
         };
         let who = Entrant { name: "forebay", versions: vec!["v1".into()], commands: vec![] };
         let mut report = Report {

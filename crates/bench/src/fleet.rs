@@ -47,7 +47,18 @@ struct Member {
     port: u16,
     state: State,
     /// Ends that were none of ours.
-    deaths: usize,
+    deaths: Vec<Death>,
+}
+
+/// How a server ended by itself.
+#[derive(Clone, Debug)]
+pub struct Death {
+    /// After its start.
+    pub after: Duration,
+    /// As the system says it.
+    pub status: String,
+    /// What it had when it was looked at last.
+    pub resident: u64,
 }
 
 enum State {
@@ -79,7 +90,7 @@ impl Fleet {
             let cage = Cage::new(lab.overload.cage);
             let name = if matches!(who, Contender::Forebay(_)) { "forebay" } else { "kube-apiserver" };
             let state = State::Gone(Instant::now());
-            members.push(Member { name, cage, program, args, dir: own, port, state, deaths: 0 });
+            members.push(Member { name, cage, program, args, dir: own, port, state, deaths: Vec::new() });
         }
         let admin = RestConfig::local(ports[0], pki::credentials(&shared)?);
         let (crowd, quiet) = (Balancer::start(&ports)?, Balancer::start(&ports)?);
@@ -129,12 +140,20 @@ impl Fleet {
         for number in 0..self.members.len() {
             let member = &mut self.members[number];
             let ended = match &mut member.state {
-                State::Serving(process) | State::Starting(process, _) => process.has_ended(),
+                State::Serving(process) | State::Starting(process, _) => {
+                    process.has_ended().map(|why| (why, process.started.elapsed()))
+                }
                 State::Gone(_) => None,
             };
-            if let Some(why) = ended {
-                eprintln!("server {number} died: {}", why.to_string().lines().next().unwrap_or_default());
-                member.deaths += 1;
+            if let Some((why, after)) = ended {
+                let status = match why {
+                    Error::Died { status, .. } => status,
+                    why => why.to_string(),
+                };
+                let resident = self.guard.places()[number].seen;
+                let death = Death { after, status, resident };
+                eprintln!("server {number} {death}");
+                member.deaths.push(death);
                 self.gone(number);
                 continue;
             }
@@ -163,7 +182,12 @@ impl Fleet {
     }
 
     pub fn deaths(&self) -> usize {
-        self.members.iter().map(|member| member.deaths).sum()
+        self.died().count()
+    }
+
+    /// Those of each server, the first first.
+    pub fn died(&self) -> impl Iterator<Item = &Death> {
+        self.members.iter().flat_map(|member| &member.deaths)
     }
 
     /// The one with the most connections of the crowd.
@@ -211,6 +235,18 @@ impl Fleet {
     }
 }
 
+/// Whoever is killed, and not by who measures, is killed for its memory: by the kernel, or by the guard.
+impl std::fmt::Display for Death {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Death { after, status, resident } = self;
+        let (seconds, resident) = (after.as_secs_f64(), resident >> 20);
+        match status.starts_with("signal: 9") {
+            true => write!(f, "died after {seconds:.1} s, killed for its memory at {resident} MiB"),
+            false => write!(f, "died after {seconds:.1} s ({status}) at {resident} MiB"),
+        }
+    }
+}
+
 /// Returns when a server says that it is ready.
 async fn ready(target: RestConfig) -> Result<(), Error> {
     loop {
@@ -225,4 +261,20 @@ async fn ready(target: RestConfig) -> Result<(), Error> {
 
 fn make(dir: &Path) -> Result<(), Error> {
     std::fs::create_dir(dir).map_err(Error::file("cannot create", dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_death_is_told_with_its_time_and_what_it_was_of() {
+        let died = |status: &str| {
+            let death =
+                Death { after: Duration::from_millis(1_500), status: status.into(), resident: 3 << 30 };
+            death.to_string()
+        };
+        assert_eq!(died("signal: 9 (SIGKILL)"), "died after 1.5 s, killed for its memory at 3072 MiB");
+        assert_eq!(died("exit status: 1"), "died after 1.5 s (exit status: 1) at 3072 MiB");
+    }
 }

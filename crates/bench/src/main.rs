@@ -237,7 +237,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     };
     for scenario in chosen {
         let (mut metrics, mut series, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        let mut waves = Vec::new();
+        let (mut waves, mut mishaps) = (Vec::new(), Vec::new());
         for who in &contenders {
             eprintln!("{}: {}", scenario.name(), who.name());
             let outcome = scenario.run(&lab, who).await?;
@@ -245,9 +245,10 @@ async fn measure(options: &Options) -> Result<Report, Error> {
             series.push(outcome.series);
             rows.push(outcome.rows);
             waves.push(outcome.waves);
+            mishaps.push(outcome.mishaps);
         }
-        let about = scenario.about(&lab);
-        report.measured.push(Measured { scenario: scenario.name(), about, metrics, series, waves, rows });
+        let (scenario, about) = (scenario.name(), scenario.about(&lab));
+        report.measured.push(Measured { scenario, about, metrics, series, waves, rows, mishaps });
     }
     if let (Some(file), Some(chart)) = (&options.svg, picture::of_storm(&report, &lab)) {
         std::fs::write(file, chart.svg()).map_err(unwritable(file))?;

@@ -118,6 +118,7 @@ mod tests {
             series: vec![vec![peaking_at(9), peaking_at(5), peaking_at(7)], vec![two()]],
             waves: vec![],
             rows: vec![],
+            mishaps: vec![],
         };
         Report {
             date: "2001-02-03".into(),

@@ -56,6 +56,8 @@ pub struct Measured {
     pub waves: Vec<Vec<Vec<Wave>>>,
     /// Likewise; of each row of the catalogue, where the scenario has one.
     pub rows: Vec<Vec<Measure>>,
+    /// Likewise; what happened that is no figure.
+    pub mishaps: Vec<Vec<String>>,
 }
 
 /// Someone who took part. The first is ours.
@@ -163,6 +165,9 @@ impl fmt::Display for Report {
             writeln!(f, "\n{}: {}", measured.scenario, measured.about)?;
             f.write_str(&self.catalogue(measured))?;
             f.write_str(&self.table(measured))?;
+            for (entrant, told) in self.contenders.iter().zip(&measured.mishaps) {
+                told.iter().try_for_each(|told| writeln!(f, "  {}: {told}", entrant.name))?;
+            }
         }
         writeln!(f)?;
         NOTES.iter().try_for_each(|note| writeln!(f, "- {note}"))
@@ -193,7 +198,7 @@ impl Report {
                 runs.iter().map(|waves| waves.iter().map(each).collect::<Vec<_>>()).collect::<Vec<_>>()
             });
             json!({"name": measured.scenario, "about": measured.about, "rows": rows.collect::<Vec<_>>(),
-                   "waves": waves.collect::<Vec<_>>(),
+                   "waves": waves.collect::<Vec<_>>(), "mishaps": measured.mishaps,
                    "series": series.collect::<Vec<_>>(), "catalogue": catalogue.collect::<Vec<_>>()})
         });
         json!({
@@ -344,6 +349,7 @@ mod tests {
                 series: vec![],
                 waves: vec![],
                 rows: vec![],
+                mishaps: vec![vec![], vec!["died after 2.0 s".into()]],
             }],
         }
     }
@@ -357,6 +363,7 @@ mod tests {
         assert!(ready.contains("90.0 / 100 / 300") && ready.contains("1000 / 2000 / 3000"), "{ready}");
         assert!(ready.ends_with("0.050 (20.0x better)"), "{ready}");
         assert!(line("rate").ends_with("5.000") && line("rate").contains(" - "), "{}", line("rate"));
+        assert_eq!(line("b: died"), "  b: died after 2.0 s");
         assert!(text.contains("a serve") && text.contains("both store the same"), "{text}");
     }
 
@@ -391,6 +398,7 @@ mod tests {
         assert_eq!(json["scenarios"][0]["rows"][0]["ratio"], json!(0.05));
         assert_eq!(json["scenarios"][0]["rows"][1]["samples"], json!([null, [5.0]]));
         assert_eq!(json["scenarios"][0]["rows"][1]["ratio"], json!(null));
+        assert_eq!(json["scenarios"][0]["mishaps"], json!([[], ["died after 2.0 s"]]));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! In: a method, a path, a body. Out: code, warnings and body. Never: another order of requests on one than
 //! on the other.
 
+use std::path::Path;
+
 use forebay_clients::ControlPlane;
 use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::server::Implementation;
@@ -96,6 +98,19 @@ impl Pair {
     }
 }
 
+/// A client's configuration by which each answer is seen: kube's own sends again what is answered with 429,
+/// 503 or 504, and whoever compares would see what came in the end.
+///
+/// # Errors
+/// A kubeconfig that cannot be used.
+pub async fn config_of(kubeconfig: &Path) -> Result<Config, String> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).map_err(|e| e.to_string())?;
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
+    config.default_retry = false;
+    Ok(config)
+}
+
 impl Request {
     /// Without a body or a User-Agent; JSON comes back.
     pub fn new(method: Method, path: String) -> Request {
@@ -114,9 +129,7 @@ impl Peer {
     /// # Errors
     /// Its kubeconfig cannot be used.
     pub async fn of(server: ControlPlane) -> Result<Peer, String> {
-        let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).map_err(|e| e.to_string())?;
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
+        let config = config_of(server.kubeconfig()).await?;
         let mut nobody = config.clone();
         nobody.auth_info = AuthInfo::default();
         let client = Client::try_from(config).map_err(|e| e.to_string())?;

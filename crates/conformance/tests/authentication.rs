@@ -1,5 +1,5 @@
 //! Who somebody is, by ours and by kube-apiserver under the same configuration: tokens of providers that are
-//! good and bad in every way, and requests that are made as somebody else.
+//! good and bad in every way, those of service accounts, and requests that are made as somebody else.
 //!
 //! In: tokens of a provider of the test, headers of impersonation. Out: every difference.
 
@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::{ControlPlane, needs};
-use forebay_conformance::Peer;
 use forebay_conformance::pair::{RawAnswer, Request};
+use forebay_conformance::{Pair, Peer};
 use forebay_hook::Hook;
 use forebay_hook::tokens::{Signer, discovery};
 use forebay_rt::Clock;
+use forebay_scratch::Scratch;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -301,6 +302,56 @@ async fn tokens_of_providers_stand_for_the_same_users_and_are_refused_in_the_sam
     assert!(different == 0, "{different} of {} differ:\n{failure}", tokens.len());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_that_are_kept_elsewhere_are_the_same_and_what_is_wrong_with_them_makes_nobody_of_somebody() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let providers = Providers::start().await;
+    let servers = Servers::start(&providers.configuration()).await;
+    servers.know(&providers).await;
+    let token = |source: &str| {
+        let endpoint = format!("{}/any/{source}", providers.hook.url());
+        let sources = json!({ "s": { "endpoint": endpoint, "access_token": "t" } });
+        let claims = json!({ "groups": null, "_claim_names": { "groups": "s" }, "_claim_sources": sources });
+        providers.signer.token("ES256", &providers.claims("plain", &claims))
+    };
+    let says =
+        |more: Value| json!({ "raw": providers.signer.token("RS256", &providers.claims("plain", &more)) });
+    let sources = [
+        ("several", says(json!({ "groups": ["a", "b"], "sub": "root", "uid": "8" })), true),
+        ("one", says(json!({ "groups": "a" })), true),
+        ("none", says(json!({})), false),
+        ("numbers", says(json!({ "groups": [1] })), false),
+        ("late", says(json!({ "groups": "a", "exp": 1_000 })), false),
+        ("for-others", says(json!({ "groups": "a", "aud": "x" })), false),
+        ("of-nobody", says(json!({ "groups": "a", "iss": "https://127.0.0.1:1" })), false),
+        ("no-token", json!({ "raw": "a.b" }), false),
+        ("unwell", json!({ "raw": "no", "code": 503 }), false),
+    ];
+    for (name, answer, _) in &sources {
+        providers.hook.answers(name, answer.clone());
+    }
+    // Theirs begins to find out where the keys are when it needs them.
+    let ready = async {
+        while servers.review(&token("several")).await.iter().any(|one| one["status"]["authenticated"] != true)
+        {
+            Clock::system().sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(WAIT, ready).await.expect("both know the source's keys");
+    for (name, _, is_known) in &sources {
+        let [ours, theirs] = servers.review(&token(name)).await;
+        assert_eq!(ours["status"]["user"], theirs["status"]["user"], "{name}: {ours} {theirs}");
+        assert_eq!(ours["status"]["authenticated"] == true, *is_known, "{name}: {ours} {theirs}");
+        let begins = |of: &Value| {
+            let why = of["status"]["error"].as_str().unwrap_or_default();
+            why.match_indices(':').nth(1).map_or(why, |(at, _)| &why[..at]).to_owned()
+        };
+        assert_eq!(begins(&ours), begins(&theirs), "{name}: {ours} {theirs}");
+    }
+}
+
 /// Who may act as whom in this test, by rules of RBAC.
 fn rules() -> Vec<(&'static str, Value)> {
     let on = |mode: &str| json!({ "apiGroups": [""], "resources": ["configmaps"], "verbs": [format!("impersonate-on:{mode}:list")] });
@@ -411,4 +462,45 @@ async fn acting_as_somebody_else_is_allowed_and_refused_the_same() {
     }
     println!("figure: {all} requests as somebody else, {different} differ");
     assert!(different == 0, "{different} of {all} differ:\n{failure}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_service_accounts_on_p521_is_told_and_signs_as_at_kube_apiserver() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let (scratch, key) = (Scratch::new(), include_str!("../../auth/src/tokens/testdata/p521.sec1.b64"));
+    let file = scratch.path().join("p521.key");
+    let pem = format!("-----BEGIN EC PRIVATE KEY-----\n{key}-----END EC PRIVATE KEY-----\n");
+    std::fs::write(&file, pem).expect("the key");
+    let flag = |name: &str| format!("--service-account-{name}={}", file.display());
+    let (verifying, signing) = (flag("key-file"), flag("signing-key-file"));
+    let (pair, _cluster) = Pair::start_told(&[&verifying, &signing]).await.expect("both servers");
+    let mut told = Vec::new();
+    for peer in [&pair.ours, &pair.theirs] {
+        let send = async |method: Method, path: &str, body: Value| {
+            let body = Some(&body).filter(|body| !body.is_null());
+            peer.send(method, path, body).await.expect("an answer")
+        };
+        let keys = send(Method::GET, "/openid/v1/jwks", Value::Null).await.body;
+        let all = keys["keys"].as_array().cloned().unwrap_or_default();
+        let known = all.into_iter().find(|key| key["crv"] == "P-521");
+        let accounts = "/api/v1/namespaces/default/serviceaccounts";
+        let made = send(Method::POST, accounts, json!({ "metadata": { "name": "robot" } })).await;
+        assert_eq!(made.code, 201, "{made:?}");
+        let made = send(Method::POST, &format!("{accounts}/robot/token"), json!({})).await;
+        let token = made.body["status"]["token"].as_str().unwrap_or_default().to_owned();
+        let header = token.split('.').next().and_then(|head| URL_SAFE_NO_PAD.decode(head).ok());
+        let header: Value = serde_json::from_slice(&header.unwrap_or_default()).expect("a header");
+        let review = json!({ "spec": { "token": token } });
+        let review = send(Method::POST, "/apis/authentication.k8s.io/v1/tokenreviews", review).await;
+        told.push((known, header, review.body["status"]["user"]["username"].clone()));
+    }
+    assert_eq!(told[0], told[1]);
+    let (known, header, user) = &told[0];
+    assert_eq!(
+        (&header["alg"], known.as_ref().map(|key| &key["kid"])),
+        (&json!("ES512"), Some(&header["kid"]))
+    );
+    assert_eq!(user, "system:serviceaccount:default:robot");
 }

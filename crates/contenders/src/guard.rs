@@ -23,6 +23,8 @@ pub struct Place {
     pub ends_at: Option<u64>,
     /// Bytes.
     pub now: u64,
+    /// What who runs there had when it was looked at last, also once it is gone.
+    pub seen: u64,
     /// At most, since [`Guard::begin`].
     pub peak: u64,
     /// What there was then.
@@ -61,7 +63,7 @@ impl Guard {
 
     /// From now on it is `pid` that is watched at `place`; nobody with `None`.
     pub fn set(&self, place: usize, pid: Option<u32>, ends_at: Option<u64>) {
-        self.with(|places| (places[place].pid, places[place].ends_at) = (pid, ends_at));
+        self.with(|places| places[place] = Place { pid, ends_at, seen: 0, ..places[place] });
     }
 
     /// Begins the peaks anew.
@@ -87,7 +89,7 @@ impl Place {
     fn look(&mut self) {
         // Who is ended between two looks has had what was seen last.
         let bytes = self.pid.and_then(|pid| proc::resident(pid).ok());
-        self.now = bytes.unwrap_or(0);
+        (self.now, self.seen) = (bytes.unwrap_or(0), bytes.unwrap_or(self.seen));
         (self.peak, self.most) = (self.peak.max(self.now), self.most.max(self.now));
         if let (Some(pid), Some(bound)) = (self.pid, self.ends_at)
             && self.now > bound

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use forebay_audit::limits::POLICY_BYTES_MAX;
 use forebay_audit::{Audit, AuditOptions, AuditPolicy, Posted, Posts};
 use forebay_rt::{Clock, Random};
-use forebay_webhook_client::{PostTarget, Poster};
+use forebay_webhook_client::{Kubeconfig, Poster};
 use serde_json::Value;
 
 use crate::config::AuditConfig;
@@ -27,7 +27,7 @@ const WEBHOOK: &str = "initializing audit webhook";
 pub struct AuditFiles {
     policy: AuditPolicy,
     options: AuditOptions,
-    target: Option<PostTarget>,
+    target: Option<Kubeconfig>,
 }
 
 /// `None`: nothing is noted.
@@ -52,13 +52,13 @@ pub fn read(config: &AuditConfig, warnings: &mut Vec<String>) -> Result<Option<A
     Ok(Some(AuditFiles { policy, options, target }))
 }
 
-fn target(path: &Path) -> Result<PostTarget, Error> {
+fn target(path: &Path) -> Result<Kubeconfig, Error> {
     let kubeconfig = tree(WEBHOOK, path)?;
     let read = |file: &Path| {
         let file = path.parent().unwrap_or_else(|| Path::new("")).join(file);
         fs::read(&file).map_err(|why| format!("read {}: {why}", file.display()))
     };
-    PostTarget::of_kubeconfig(&kubeconfig, &read).map_err(|reason| Error::AuditFile {
+    Kubeconfig::read(&kubeconfig, &read).map_err(|reason| Error::AuditFile {
         doing: WEBHOOK,
         path: path.to_owned(),
         reason,

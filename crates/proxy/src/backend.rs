@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use forebay_authorities::{CutIn, go_answer_words};
 use forebay_rt::{Clock, CutOnDrop, Duration, Instant, Tasks};
 use http::{Request, Response, StatusCode};
 use http_body_util::{Either, Empty};
@@ -19,7 +20,7 @@ use tokio::sync::Semaphore;
 
 use crate::carried::{Carried, ProxiedAnswer, Upgraded};
 use crate::dial::{self, Handshake, Sender};
-use crate::error::{ProxyError, of_http};
+use crate::error::ProxyError;
 use crate::limits::{
     ADDRESSES_TRIED_MAX, CONNECT_WAIT, CONNECT_WAIT_WITH_OTHERS, IDLE_MAX, IDLE_WAIT, PASSED_OVER,
     PASSED_OVER_MAX, REQUESTS_MAX, VISITS_MAX,
@@ -106,7 +107,8 @@ impl Upstream {
             sender = self.connect(first, others).await?;
             sent = sender.try_send_request(request).await;
         }
-        let answer = sent.map_err(|failed| ProxyError::Broken(of_http(failed.error())))?;
+        let answer =
+            sent.map_err(|failed| ProxyError::Broken(go_answer_words(failed.error(), CutIn::Head)))?;
         self.carried(answer, sender, turn).await
     }
 
@@ -118,7 +120,7 @@ impl Upstream {
     ) -> Result<ProxiedAnswer, ProxyError> {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             let upgraded = hyper::upgrade::on(&mut answer).await;
-            let io = upgraded.map_err(|why| ProxyError::Broken(of_http(&why)))?;
+            let io = upgraded.map_err(|why| ProxyError::Broken(go_answer_words(&why, CutIn::Head)))?;
             let (head, _) = answer.into_parts();
             return Ok(ProxiedAnswer::Upgraded(head, Upgraded::new(TokioIo::new(io), turn, self.clone())));
         }

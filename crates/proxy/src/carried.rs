@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use forebay_authorities::{CutIn, go_answer_words};
 use http::response::Parts;
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -17,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::backend::Upstream;
 use crate::dial::Sender;
-use crate::error::{ProxyError, of_http};
+use crate::error::ProxyError;
 use crate::html::HtmlLinks;
 use crate::limits::HTML_BYTES;
 use crate::links::Links;
@@ -90,7 +91,7 @@ impl Carried {
                 }
                 Some(Err(why)) => {
                     self.sender = None;
-                    return Poll::Ready(Err(ProxyError::Broken(of_http(&why))));
+                    return Poll::Ready(Err(ProxyError::Broken(go_answer_words(&why, CutIn::Body))));
                 }
                 None => {
                     if let Some(sender) = self.sender.take() {

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use forebay_authorities::{CutIn, go_answer_words, go_dial_words, go_handshake_words};
 use forebay_rt::{Clock, Duration};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -19,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
 use crate::backend::RequestBody;
-use crate::error::{ProxyError, of_connect, of_handshake, of_http};
+use crate::error::ProxyError;
 use crate::limits::{BUFFER_BYTES_MAX, HEADERS_MAX};
 
 pub type Sender = SendRequest<RequestBody>;
@@ -46,19 +47,19 @@ pub async fn open(
     clock: &Clock,
 ) -> Result<(Sender, Driver), ProxyError> {
     let opened = async {
-        let tcp = TcpStream::connect(address).await.map_err(|why| of_connect(address, &why))?;
+        let tcp = TcpStream::connect(address).await.map_err(|why| go_dial_words(address, &why))?;
         // It fails where the connection is gone already, which the handshake finds out.
         let _ = tcp.set_nodelay(true);
         let stream = match handshake {
             Some(Handshake { config, name }) => {
                 let stream = TlsConnector::from(config.clone()).connect(name.clone(), tcp).await;
-                Either::Left(stream.map_err(|why| of_handshake(&why))?)
+                Either::Left(stream.map_err(|why| go_handshake_words(&why))?)
             }
             None => Either::Right(tcp),
         };
         let mut builder = Builder::new();
         builder.max_buf_size(BUFFER_BYTES_MAX).max_headers(HEADERS_MAX);
-        builder.handshake(TokioIo::new(stream)).await.map_err(|why| of_http(&why))
+        builder.handshake(TokioIo::new(stream)).await.map_err(|why| go_answer_words(&why, CutIn::Head))
     };
     tokio::select! {
         biased;

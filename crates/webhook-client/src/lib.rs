@@ -7,6 +7,7 @@
 
 mod client;
 mod credentials;
+mod kubeconfig;
 pub mod limits;
 mod poster;
 mod remote;
@@ -15,5 +16,6 @@ pub mod words;
 
 pub use client::WebhookClient;
 pub use credentials::{Credential, CredentialsOfPlugins, HostCredentials};
-pub use poster::{PostTarget, Poster};
+pub use kubeconfig::Kubeconfig;
+pub use poster::Poster;
 pub use remote::{Remote, RemoteAnswer, RemoteFault};

@@ -189,7 +189,7 @@ impl Scenario {
             Scenario::Informer => informer::run(lab, who).await?.into(),
             Scenario::InformerPaths => informer_paths::run(lab, who).await?.into(),
             Scenario::Avalanche => avalanche::run(lab, who).await?,
-            Scenario::Fairness => fairness::run(lab, who).await?.into(),
+            Scenario::Fairness => fairness::run(lab, who).await?,
             Scenario::Webhooks => webhooks::run(lab, who).await?.into(),
             Scenario::Conversion => conversion::run(lab, who).await?.into(),
         };

@@ -17,6 +17,8 @@ pub struct Results {
     pub waves: Vec<Vec<Wave>>,
     /// What each row of the catalogue did, in the scenario that has one.
     pub rows: Vec<Measure>,
+    /// What happened that is no figure: how a server died, and what was not measured for it.
+    pub mishaps: Vec<String>,
 }
 
 impl From<Measurements> for Results {

@@ -12,13 +12,13 @@ use forebay_clients::server::Implementation;
 use forebay_rt::Clock;
 use forebay_scratch::Scratch;
 use http::Request;
+use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde_json::Value;
 
 use super::script::{AuditStep, USERS, prepared};
 use super::told::{ID, told};
+use crate::pair::config_of;
 
 /// How often a log is looked at until it has everything.
 const LOOKS_MAX: usize = 100;
@@ -167,9 +167,7 @@ impl Side {
 
 /// A client with the token of that user, or the administrator's.
 async fn client(kubeconfig: &Path, token: Option<&str>) -> Result<Client, String> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).map_err(|e| e.to_string())?;
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
+    let mut config = config_of(kubeconfig).await?;
     if let Some(token) = token {
         config.auth_info =
             kube::config::AuthInfo { token: Some(token.to_owned().into()), ..Default::default() };

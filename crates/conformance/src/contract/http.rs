@@ -3,14 +3,14 @@
 //! In: requests. Out: [`Observation`]s. Never: asks again when a server says that it is busy.
 
 use http::{Method, Request};
+use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde_json::Value;
 
 use super::history::{ApiResource, NAMESPACE_PREFIX};
 use super::shape::Observation;
 use super::table::{RequestPath, Verb};
+use crate::pair::config_of;
 
 /// A client of a server's administrator.
 #[derive(Clone)]
@@ -23,11 +23,7 @@ impl Http {
     /// # Errors
     /// A kubeconfig that cannot be used.
     pub async fn new(kubeconfig: &std::path::Path, url: Option<&str>) -> Result<Http, String> {
-        let kubeconfig = Kubeconfig::read_from(kubeconfig).map_err(|e| e.to_string())?;
-        let options = KubeConfigOptions::default();
-        let mut config =
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| e.to_string())?;
-        config.default_retry = false;
+        let mut config = config_of(kubeconfig).await?;
         config.read_timeout = None;
         if let Some(url) = url {
             config.cluster_url = url.parse().map_err(|e| format!("{url}: {e}"))?;

@@ -232,21 +232,6 @@ fn status_object(status: &Status) -> Value {
     if !status.continue_token.is_empty() {
         object["metadata"] = json!({ "continue": status.continue_token });
     }
-    let cause = |cause: &forebay_apimachinery::Cause| {
-        let mut object = json!({ "message": cause.message });
-        if let Some(reason) = cause.shown_reason() {
-            object["reason"] = reason.into();
-        }
-        if !cause.field.is_empty() {
-            object["field"] = cause.field.as_str().into();
-        }
-        object
-    };
-    if !status.causes.is_empty() {
-        object["details"]["causes"] = status.causes.iter().map(cause).collect();
-    }
-    if status.retry_after_seconds > 0 {
-        object["details"]["retryAfterSeconds"] = status.retry_after_seconds.into();
-    }
+    object["details"] = status.details().into();
     object
 }

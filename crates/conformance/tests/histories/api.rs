@@ -3,11 +3,11 @@
 //! In: calls on keys, watches. Out: answers and items as the judges take them. Never: asks again by itself.
 
 use forebay_conformance::history::{Call, Completion, EventKind, Notification, Recorder, WatchEvent};
+use forebay_conformance::pair::config_of;
 use futures_util::io::{AsyncBufRead, AsyncBufReadExt as _};
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
 /// What is written and watched.
@@ -88,9 +88,8 @@ pub struct Api {
 impl Api {
     /// With connections of its own.
     pub async fn new(kubeconfig: &std::path::Path, resource: Resource, namespace: &str) -> Api {
-        let kubeconfig = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        let client = Client::try_from(config.expect("a configuration")).expect("a client");
+        let config = config_of(kubeconfig).await.expect("a configuration");
+        let client = Client::try_from(config).expect("a client");
         Api { client, resource, namespace: namespace.to_owned() }
     }
 

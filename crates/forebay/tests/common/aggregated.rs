@@ -149,8 +149,11 @@ async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
             let Ok(mut stream) = tls.accept(tcp).await else { return };
             // Whoever asked may be gone.
             while let Ok(Some(asked)) = read(&mut stream).await {
-                if !answer(&mut stream, asked, &shared).await.unwrap_or(false) {
-                    break;
+                match answer(&mut stream, asked, &shared).await {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // Without a word of TLS, either.
+                    Err(_) => return,
                 }
             }
             let _ = stream.shutdown().await;
@@ -305,6 +308,7 @@ async fn wished(stream: &mut TlsStream<TcpStream>, wish: &str) -> std::io::Resul
             stream.write_all(&piece).await?;
         }
         "cut" => {}
+        "vanish" => return Err(std::io::ErrorKind::NotConnected.into()),
         "elsewhere" => {
             stream.write_all(b"HTTP/1.1 307 Temporary Redirect\r\nContent-Length: 0\r\n").await?;
             stream.write_all(b"Location: https://evil.example.com/\r\n\r\n").await?;

@@ -13,7 +13,7 @@ pub(super) const ROW: Row = Row {
     size: Sizes { full: 8, ten: 2 },
     prepare: Some(prepare),
     act: Act::Scene(scene),
-    law: Law::says(&[500]).many(60),
+    law: Law::says(&[500]).together(60),
     ..Row::BASE
 };
 
