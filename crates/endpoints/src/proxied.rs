@@ -18,7 +18,7 @@ use forebay_proxy::{
 use forebay_room::Held;
 use forebay_transport::websocket;
 use http::response::Parts;
-use http::{HeaderValue, Method, Response, header};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
@@ -231,7 +231,14 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
             response(parts, Content::Proxied(body))
         }
         ProxiedAnswer::Moved(location) => moved(&location),
+        ProxiedAnswer::Nothing => nothing(),
     }
+}
+
+fn nothing() -> HttpResponse {
+    let mut response = answer::response(StatusCode::NO_CONTENT, "", ResponseBody::whole(""));
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
 }
 
 /// The client is to ask at another path.
