@@ -18,7 +18,7 @@ use forebay_proxy::{
 use forebay_room::Held;
 use forebay_transport::websocket;
 use http::response::Parts;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
@@ -121,6 +121,10 @@ async fn away<T>(
     Ok(came)
 }
 
+/// Methods of `proxy`; those of the others are their verbs.
+const METHODS: [Method; 7] =
+    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD, Method::OPTIONS];
+
 /// Answers a request for what runs behind an object: whoever knows it does, or it is said that nobody does.
 ///
 /// # Errors
@@ -133,11 +137,18 @@ pub async fn connected(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let subresource = target.subresource.as_deref().unwrap_or_default();
+    if subresource == "proxy" && !METHODS.contains(&head.method) {
+        return Err(Failure::no_such_method());
+    }
     // Whatever the method: WebSocket begins with a GET.
     if matches!(subresource, "exec" | "attach" | "portforward") {
         handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
     }
-    handler.begin(head, || flow_control::proxied(true, REQUEST_BYTES, WATCH_BYTES)).await?;
+    let read = || {
+        let behind = handler.aggregation.behind.as_ref();
+        behind.map_or(0, |behind| behind.bytes_to_read(&asked(head, target, &head.query)))
+    };
+    handler.begin(head, || flow_control::connection(read(), WATCH_BYTES)).await?;
     let (query, told) = admitted(handler, head, target).await?;
     let query = query.as_ref().unwrap_or(&head.query);
     if let Some(behind) = &handler.aggregation.behind
@@ -159,13 +170,13 @@ async fn admitted(
 ) -> Result<(Option<Query>, Vec<String>), Failure> {
     let known = target.subresource.as_deref().and_then(|name| target.served.subresource(name));
     let Some(known) = known else { return Ok((None, Vec::new())) };
+    if &*known.name != "log" && head.query.first("dryRun").is_some() {
+        return Err(Status::bad_request("dryRun is not supported").into());
+    }
     let segments = head.info.rest.iter().flat_map(|segment| ["/", segment]);
     let Some(options) = connect_options::of(&known.gvk, &head.query, &segments.collect::<String>())? else {
         return Ok((None, Vec::new()));
     };
-    if head.query.first("dryRun").is_some() {
-        return Err(Status::bad_request("dryRun is not supported").into());
-    }
     let target = Target { lease: Lease::of_one_tree(), context: head.context(), ..target.clone() };
     let admitted = handler.api.admit_connection(&target, options.clone()).wait().await?;
     let query = (admitted.value != options).then(|| connect_options::query(&admitted.value));
@@ -182,7 +193,13 @@ async fn connect(
     (behind, target, query): (&dyn Connects, &Target, &Query),
     body: Incoming,
 ) -> Result<Option<HttpResponse>, Failure> {
-    let asked = ConnectRequest {
+    let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
+    let answer = behind.connect(asked(head, target, query), RequestBody::Left(body)).await?;
+    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+}
+
+fn asked<'a>(head: &'a Head, target: &'a Target, query: &'a Query) -> ConnectRequest<'a> {
+    ConnectRequest {
         namespace: target.namespace(),
         name: target.name(),
         subresource: target.subresource.as_deref().unwrap_or_default(),
@@ -196,10 +213,7 @@ async fn connect(
         raw_query: head.uri.query(),
         host: host(head),
         client: head.remote,
-    };
-    let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
-    let answer = behind.connect(asked, RequestBody::Left(body)).await?;
-    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+    }
 }
 
 /// By which host the client knows this server: HTTP/2 has it in the URL.
@@ -217,7 +231,14 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
             response(parts, Content::Proxied(body))
         }
         ProxiedAnswer::Moved(location) => moved(&location),
+        ProxiedAnswer::Nothing => nothing(),
     }
+}
+
+fn nothing() -> HttpResponse {
+    let mut response = answer::response(StatusCode::NO_CONTENT, "", ResponseBody::whole(""));
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
 }
 
 /// The client is to ask at another path.

@@ -6,8 +6,13 @@
 //! somebody may; tells a kubelet who asks; translates a protocol into another.
 
 mod connect;
+mod credentials;
 mod ends;
 pub mod limits;
+mod log;
+mod members;
 mod place;
+mod refusal;
 
 pub use connect::{KubeletConfig, Kubelets};
+pub use credentials::KubeletCredentials;
