@@ -1,7 +1,7 @@
 //! Keys of service account tokens: the one that signs, and those that are believed.
 //!
 //! In: PEM, private keys, public keys or certificates. Out: signatures, verdicts on them, and the public
-//! halves as others learn them. RSA from 2048 bits, and ECDSA on P-256 and P-384. Never: shows what is
+//! halves as others learn them. RSA from 2048 bits, and ECDSA on P-256, P-384 and P-521. Never: shows what is
 //! private.
 //!
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount/{jwt,openidmetadata}.go`; RFC 7517, 7518.
@@ -22,6 +22,8 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
+use super::p521::{self, P521Key};
+
 /// Why there is no key in a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
@@ -29,7 +31,7 @@ pub enum KeyError {
     Pem(String),
     #[error("holds no key in PEM")]
     None,
-    #[error("holds a key that is neither RSA of at least 2048 bits nor ECDSA on P-256 or P-384")]
+    #[error("holds a key that is neither RSA of at least 2048 bits nor ECDSA on P-256, P-384 or P-521")]
     Unsupported,
     #[error("cannot sign: {0}")]
     Signing(String),
@@ -41,6 +43,7 @@ pub enum Algorithm {
     Rs256,
     Es256,
     Es384,
+    Es512,
 }
 
 /// A key that is believed.
@@ -62,6 +65,7 @@ pub struct SigningKey {
 enum Pair {
     Rsa(rsa::KeyPair),
     Ecdsa(EcdsaKeyPair),
+    P521(P521Key),
 }
 
 /// What tokens are signed with and verified by.
@@ -160,6 +164,7 @@ impl SigningKey {
                 Ok(signature)
             }
             Pair::Ecdsa(pair) => Ok(pair.sign(&self.random, message).map_err(failed)?.as_ref().to_vec()),
+            Pair::P521(key) => key.sign(message).map_err(KeyError::Signing),
         }
     }
 }
@@ -171,9 +176,13 @@ impl Pair {
             SectionKind::RsaPrivateKey => rsa::KeyPair::from_der(der).ok().map(Pair::Rsa),
             SectionKind::PrivateKey => {
                 let rsa = rsa::KeyPair::from_pkcs8(der).ok().map(Pair::Rsa);
-                rsa.or_else(|| Pair::ecdsa(|_| der.to_vec()))
+                let known = rsa.or_else(|| Pair::ecdsa(|_| der.to_vec()));
+                known.or_else(|| P521Key::of_pkcs8(der).map(Pair::P521))
             }
-            SectionKind::EcPrivateKey => Pair::ecdsa(|curve| pkcs8(curve, der)),
+            SectionKind::EcPrivateKey => {
+                let known = Pair::ecdsa(|curve| pkcs8(curve, der));
+                known.or_else(|| P521Key::of_sec1(der).map(Pair::P521))
+            }
             _ => return Ok(None),
         };
         found.map(Some).ok_or(KeyError::Unsupported)
@@ -199,6 +208,7 @@ impl Pair {
                 let algorithm = if point.len() == 65 { Algorithm::Es256 } else { Algorithm::Es384 };
                 PublicHalf::new(algorithm, point)
             }
+            Pair::P521(key) => PublicHalf::new(Algorithm::Es512, &key.point),
         }
     }
 }
@@ -228,7 +238,7 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
 }
 
 impl Algorithm {
-    const ALL: [Algorithm; 3] = [Algorithm::Rs256, Algorithm::Es256, Algorithm::Es384];
+    const ALL: [Algorithm; 4] = [Algorithm::Rs256, Algorithm::Es256, Algorithm::Es384, Algorithm::Es512];
 
     /// As tokens name it.
     pub const fn name(self) -> &'static str {
@@ -236,6 +246,7 @@ impl Algorithm {
             Algorithm::Rs256 => "RS256",
             Algorithm::Es256 => "ES256",
             Algorithm::Es384 => "ES384",
+            Algorithm::Es512 => "ES512",
         }
     }
 
@@ -244,14 +255,17 @@ impl Algorithm {
             Algorithm::Rs256 => alg_id::RSA_ENCRYPTION,
             Algorithm::Es256 => alg_id::ECDSA_P256,
             Algorithm::Es384 => alg_id::ECDSA_P384,
+            Algorithm::Es512 => alg_id::ECDSA_P521,
         }
     }
 
-    fn verification(self) -> &'static dyn signature::VerificationAlgorithm {
+    /// The curve of such a key, as others call it; `None` for RSA.
+    const fn curve(self) -> Option<&'static str> {
         match self {
-            Algorithm::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
-            Algorithm::Es256 => &signature::ECDSA_P256_SHA256_FIXED,
-            Algorithm::Es384 => &signature::ECDSA_P384_SHA384_FIXED,
+            Algorithm::Rs256 => None,
+            Algorithm::Es256 => Some("P-256"),
+            Algorithm::Es384 => Some("P-384"),
+            Algorithm::Es512 => Some("P-521"),
         }
     }
 }
@@ -269,29 +283,38 @@ impl PublicHalf {
         let bits = &spki.subject_public_key.data;
         let is_of = |algorithm: &Algorithm| public_key_to_spki(&algorithm.id(), bits).as_ref() == der;
         let algorithm = Algorithm::ALL.into_iter().find(is_of).ok_or(KeyError::Unsupported)?;
-        Ok(PublicHalf::new(algorithm, bits))
+        match algorithm {
+            Algorithm::Es512 if !p521::is_point(bits) => Err(KeyError::Unsupported),
+            _ => Ok(PublicHalf::new(algorithm, bits)),
+        }
     }
 
     /// Whether this key signed `message`.
     pub fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
-        UnparsedPublicKey::new(self.algorithm.verification(), &self.bits).verify(message, signature).is_ok()
+        let verification: &dyn signature::VerificationAlgorithm = match self.algorithm {
+            Algorithm::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
+            Algorithm::Es256 => &signature::ECDSA_P256_SHA256_FIXED,
+            Algorithm::Es384 => &signature::ECDSA_P384_SHA384_FIXED,
+            Algorithm::Es512 => return p521::has_signed(&self.bits, message, signature),
+        };
+        UnparsedPublicKey::new(verification, &self.bits).verify(message, signature).is_ok()
     }
 
     /// As others learn it: the members of its JSON, in order.
     pub fn jwk(&self) -> Vec<(&'static str, String)> {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let curve = self.algorithm.curve();
         let mut members = vec![
             ("use", "sig".to_string()),
-            ("kty", if self.algorithm == Algorithm::Rs256 { "RSA" } else { "EC" }.to_string()),
+            ("kty", if curve.is_some() { "EC" } else { "RSA" }.to_string()),
             ("kid", self.id.clone()),
         ];
         let alg = ("alg", self.algorithm.name().to_string());
-        if self.algorithm == Algorithm::Rs256 {
+        let Some(curve) = curve else {
             let (modulus, exponent) = self.rsa_numbers();
             members.extend([alg, ("n", encode(&modulus)), ("e", encode(&exponent))]);
             return members;
-        }
-        let curve = if self.algorithm == Algorithm::Es256 { "P-256" } else { "P-384" };
+        };
         // 04, then both coordinates.
         let point = self.bits.get(1..).unwrap_or_default();
         let (x, y) = point.split_at(point.len() / 2);

@@ -10,6 +10,7 @@ mod account;
 mod jwt;
 mod keys;
 pub mod openid;
+mod p521;
 mod seen;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,8 @@ const ISSUER: &str = "https://issuer";
 /// A time.
 const NOW: i64 = 1_800_000_000;
 
-/// Made for these tests with openssl: RSA in both forms, a key on P-256 in both, one on P-384, a certificate.
+/// Made for these tests with openssl: RSA in both forms, keys on P-256 and P-521 in both, one on P-384, and a
+/// certificate.
 struct Files {
     rsa_pkcs1: String,
     rsa_pkcs8: String,
@@ -24,6 +25,8 @@ struct Files {
     p256_pkcs8: String,
     p384_sec1: String,
     p521_sec1: String,
+    p521_pkcs8: String,
+    p521_public: String,
 }
 
 fn files() -> Files {
@@ -38,6 +41,8 @@ fn files() -> Files {
         p256_pkcs8: pem("PRIVATE KEY", include_str!("testdata/p256.pkcs8.b64")),
         p384_sec1: pem("EC PRIVATE KEY", include_str!("testdata/p384.sec1.b64")),
         p521_sec1: pem("EC PRIVATE KEY", include_str!("testdata/p521.sec1.b64")),
+        p521_pkcs8: pem("PRIVATE KEY", include_str!("testdata/p521.pkcs8.b64")),
+        p521_public: pem("PUBLIC KEY", include_str!("testdata/p521.public.b64")),
     }
 }
 
@@ -86,15 +91,20 @@ fn every_form_of_a_key_is_the_same_key() {
         (&files.rsa_pkcs1, &files.rsa_public),
         (&files.rsa_pkcs1, &files.rsa_certificate),
         (&files.p256_sec1, &files.p256_pkcs8),
+        (&files.p521_sec1, &files.p521_pkcs8),
+        (&files.p521_sec1, &files.p521_public),
     ] {
         assert!(public_halves(first) == public_halves(second), "{second}");
     }
-    let all = [files.rsa_public.as_str(), &files.p256_sec1, &files.p384_sec1].concat();
-    assert_eq!(public_halves(&all).expect("keys").len(), 3);
+    let all = [files.rsa_public.as_str(), &files.p256_sec1, &files.p384_sec1, &files.p521_sec1].concat();
+    assert_eq!(public_halves(&all).expect("keys").len(), 4);
+    let nowhere = files.p521_public.replacen("wv5Sxf08sF/I=", "wv5Sxf08sF/A=", 1);
+    assert_ne!(nowhere, files.p521_public);
     for (text, want) in [
         (&String::new(), KeyError::None),
         (&"nothing\n".to_string(), KeyError::None),
-        (&files.p521_sec1, KeyError::Unsupported),
+        (&nowhere, KeyError::Unsupported),
+        (&files.p521_pkcs8.replacen("BSuBBAAj", "BSuBBAAi", 1), KeyError::Unsupported),
         (&"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n".to_string(), KeyError::Unsupported),
     ] {
         assert_eq!(public_halves(text).err(), Some(want), "{text}");
@@ -119,6 +129,29 @@ fn others_learn_issuer_and_keys() {
 }
 
 #[test]
+fn a_key_on_p521_is_told_with_all_its_bytes_and_signs_anew_each_time() {
+    let files = files();
+    let keys = TokenKeys::from_pem(&files.p521_sec1, &[]).expect("keys");
+    let made = OpenId::new(ISSUER, None, "1.2.3.4:6443", &keys.verifying).expect("documents");
+    let shown = |bytes: &bytes::Bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(shown(&made.configuration).contains(r#""id_token_signing_alg_values_supported":["ES512"]"#));
+    expect![[r#"{"keys":[{"use":"sig","kty":"EC","kid":"2zUG5SjWzhEsjMPcMbjZ7krTM5hXWotzzttSuH0hoMI","crv":"P-521","alg":"ES512","x":"ACFbHmyZETZpcQuRrgLDvS9C3xrNlBopJMRN0vFy_DkG1IzAKXA7LJRfE8Oz780_a0CnCj389F0rOvTDHVLuXIsW","y":"AKNgAL0Mt6cZgQqULx8RA2o6asFHkLZoIT5muWjve8jZlTCAsUzpu0RTC3RfD_EpYZa0LXrZ1ITOML-UsX9PLBfy"}]}"#]].assert_eq(&shown(&made.keys));
+    let ours = tokens(&files.p521_sec1, &[]);
+    let (one, other) =
+        (ours.issue(&grant(), NOW).expect("a token"), ours.issue(&grant(), NOW).expect("a token"));
+    let parts =
+        |token: &str| token.rsplit_once('.').map(|(head, signed)| (head.to_owned(), signed.to_owned()));
+    let ((head, signed), (other_head, other_signed)) =
+        (parts(&one).expect("three parts"), parts(&other).expect("three parts"));
+    assert!(head == other_head && signed != other_signed && signed.len() == 176);
+    const BROKEN: &str = "go-jose/go-jose: error in cryptographic primitive";
+    // As long as a signature, and none.
+    for forged in ["A".repeat(176), "_".repeat(176), String::new()] {
+        assert_eq!(verdict(&ours, &format!("{head}.{forged}"), "api", NOW), BROKEN);
+    }
+}
+
+#[test]
 fn a_token_says_what_kube_apiservers_say() {
     let files = files();
     let ours = tokens(&files.p256_sec1, &[]);
@@ -135,7 +168,15 @@ fn a_token_says_what_kube_apiservers_say() {
 #[test]
 fn a_token_is_good_at_its_audience_in_its_time() {
     let files = files();
-    for key in [&files.rsa_pkcs1, &files.rsa_pkcs8, &files.p256_sec1, &files.p256_pkcs8, &files.p384_sec1] {
+    for key in [
+        &files.rsa_pkcs1,
+        &files.rsa_pkcs8,
+        &files.p256_sec1,
+        &files.p256_pkcs8,
+        &files.p384_sec1,
+        &files.p521_sec1,
+        &files.p521_pkcs8,
+    ] {
         let ours = tokens(key, &[]);
         let token = ours.issue(&grant(), NOW).expect("a token");
         for (audience, at, want) in [
