@@ -302,6 +302,56 @@ async fn tokens_of_providers_stand_for_the_same_users_and_are_refused_in_the_sam
     assert!(different == 0, "{different} of {} differ:\n{failure}", tokens.len());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_that_are_kept_elsewhere_are_the_same_and_what_is_wrong_with_them_makes_nobody_of_somebody() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let providers = Providers::start().await;
+    let servers = Servers::start(&providers.configuration()).await;
+    servers.know(&providers).await;
+    let token = |source: &str| {
+        let endpoint = format!("{}/any/{source}", providers.hook.url());
+        let sources = json!({ "s": { "endpoint": endpoint, "access_token": "t" } });
+        let claims = json!({ "groups": null, "_claim_names": { "groups": "s" }, "_claim_sources": sources });
+        providers.signer.token("ES256", &providers.claims("plain", &claims))
+    };
+    let says =
+        |more: Value| json!({ "raw": providers.signer.token("RS256", &providers.claims("plain", &more)) });
+    let sources = [
+        ("several", says(json!({ "groups": ["a", "b"], "sub": "root", "uid": "8" })), true),
+        ("one", says(json!({ "groups": "a" })), true),
+        ("none", says(json!({})), false),
+        ("numbers", says(json!({ "groups": [1] })), false),
+        ("late", says(json!({ "groups": "a", "exp": 1_000 })), false),
+        ("for-others", says(json!({ "groups": "a", "aud": "x" })), false),
+        ("of-nobody", says(json!({ "groups": "a", "iss": "https://127.0.0.1:1" })), false),
+        ("no-token", json!({ "raw": "a.b" }), false),
+        ("unwell", json!({ "raw": "no", "code": 503 }), false),
+    ];
+    for (name, answer, _) in &sources {
+        providers.hook.answers(name, answer.clone());
+    }
+    // Theirs begins to find out where the keys are when it needs them.
+    let ready = async {
+        while servers.review(&token("several")).await.iter().any(|one| one["status"]["authenticated"] != true)
+        {
+            Clock::system().sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(WAIT, ready).await.expect("both know the source's keys");
+    for (name, _, is_known) in &sources {
+        let [ours, theirs] = servers.review(&token(name)).await;
+        assert_eq!(ours["status"]["user"], theirs["status"]["user"], "{name}: {ours} {theirs}");
+        assert_eq!(ours["status"]["authenticated"] == true, *is_known, "{name}: {ours} {theirs}");
+        let begins = |of: &Value| {
+            let why = of["status"]["error"].as_str().unwrap_or_default();
+            why.match_indices(':').nth(1).map_or(why, |(at, _)| &why[..at]).to_owned()
+        };
+        assert_eq!(begins(&ours), begins(&theirs), "{name}: {ours} {theirs}");
+    }
+}
+
 /// Who may act as whom in this test, by rules of RBAC.
 fn rules() -> Vec<(&'static str, Value)> {
     let on = |mode: &str| json!({ "apiGroups": [""], "resources": ["configmaps"], "verbs": [format!("impersonate-on:{mode}:list")] });
