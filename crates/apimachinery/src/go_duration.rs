@@ -1,9 +1,9 @@
 //! Durations as Go writes them: `1h30m`, `1.5s`, `-2ms`, `0`.
 //!
-//! In: text. Out: signed nanoseconds, or what is wrong. Never: decides whether a duration may be negative or
-//! long.
+//! In: text. Out: signed nanoseconds, or what is wrong; and the other way round. Never: decides whether a
+//! duration may be negative or long.
 //!
-//! Source: Go 1.24 `time.ParseDuration`, roundings included.
+//! Source: Go 1.24 `time.ParseDuration`, roundings included, and `time.Duration.String`.
 
 use crate::json::go_quote;
 
@@ -59,6 +59,30 @@ pub fn parse(text: &str) -> Result<i64, GoDurationError<'_>> {
     }
     let nanos = if text.starts_with('-') { 0i64.checked_sub_unsigned(total) } else { total.try_into().ok() };
     nanos.ok_or(GoDurationError::TooLong)
+}
+
+/// The text of so many nanoseconds.
+pub fn show(nanos: i64) -> String {
+    let (sign, rest) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+    let of = |unit_nanos: u64, nanos: u64| {
+        let digits = unit_nanos.ilog10() as usize;
+        let (whole, part) = (nanos / unit_nanos, format!("{:0digits$}", nanos % unit_nanos));
+        match part.trim_end_matches('0') {
+            "" => whole.to_string(),
+            part => format!("{whole}.{part}"),
+        }
+    };
+    const SECOND: u64 = 1_000_000_000;
+    let (minutes, seconds) = (rest / SECOND / 60, of(SECOND, rest % (60 * SECOND)));
+    match rest {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{sign}{rest}ns"),
+        1_000..1_000_000 => format!("{sign}{}µs", of(1_000, rest)),
+        1_000_000..SECOND => format!("{sign}{}ms", of(1_000_000, rest)),
+        _ if minutes == 0 => format!("{sign}{seconds}s"),
+        _ if minutes < 60 => format!("{sign}{minutes}m{seconds}s"),
+        _ => format!("{sign}{}h{}m{seconds}s", minutes / 60, minutes % 60),
+    }
 }
 
 /// One number with its unit, from the front of `text`, and what stands behind it.
@@ -171,6 +195,27 @@ mod tests {
             ("0.100000000000000000000h", 360 * SECOND),
             ("0.830103483285477580700h", 2988 * SECOND + 372_539_827),
         ] {
+            assert_eq!(parse(text), Ok(nanos), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_shown_as_go_shows_them() {
+        for (nanos, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_100, "1.1µs"),
+            (2_200_000, "2.2ms"),
+            (3_300_000_000, "3.3s"),
+            (4 * 60 * SECOND + 5 * SECOND, "4m5s"),
+            (4 * 60 * SECOND + 5_001_000_000, "4m5.001s"),
+            (5 * 3600 * SECOND + 6 * 60 * SECOND + 7_001_000_000, "5h6m7.001s"),
+            (8 * 60 * SECOND + 1, "8m0.000000001s"),
+            (i64::MAX, "2562047h47m16.854775807s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+            (-1_500_000, "-1.5ms"),
+        ] {
+            assert_eq!(show(nanos), text);
             assert_eq!(parse(text), Ok(nanos), "{text}");
         }
     }

@@ -11,6 +11,7 @@ mod buffer;
 mod counts;
 mod event;
 mod kept;
+mod latency;
 mod legacy;
 mod level;
 pub mod limits;

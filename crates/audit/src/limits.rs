@@ -33,6 +33,9 @@ pub const USER_AGENT_BYTES_MAX: usize = 1024;
 /// truncated: kube-apiserver has all of it in memory.
 pub const RESPONSE_BYTES_MAX: usize = 32 << 20;
 
+/// Of a request that takes longer it is told where its time went, as kube-apiserver does.
+pub const QUICK: Duration = Duration::from_millis(500);
+
 /// The server says at most so often in its own log that events are lost; the metric counts each.
 pub const COMPLAINT_EVERY: Duration = Duration::from_secs(10);
 

@@ -14,10 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use forebay_apimachinery::{Attributes, Caller};
 use forebay_room::Held;
+use forebay_rt::Duration;
 
 use crate::audit::Audit;
 use crate::event::{AuditEvent, ObjectRef, ResponseStatus};
 use crate::kept::Waits;
+use crate::latency;
 use crate::level::{AuditLevel, AuditStage};
 use crate::managed_fields;
 use crate::policy::AuditVerdict;
@@ -45,6 +47,8 @@ pub enum TrailShape {
 #[derive(Debug, Default)]
 pub struct Noted {
     pub annotations: BTreeMap<String, String>,
+    /// How long parts of the work took so far, by the keys of their annotations.
+    pub latencies: Vec<(&'static str, Duration)>,
     pub sent: Option<SentObject>,
 }
 
@@ -64,6 +68,8 @@ struct State {
     event: AuditEvent,
     is_begun: bool,
     is_over: bool,
+    /// Microseconds since 1970 when the answer's head was known, and its body is sent from then on.
+    answered_us: Option<i64>,
     /// What the answer that is noted takes.
     held: Option<Held>,
 }
@@ -88,6 +94,7 @@ impl Trail {
             event: AuditEvent { level: verdict.level, ..event() },
             is_begun: false,
             is_over: false,
+            answered_us: None,
             held: None,
         };
         let (audit, noted) = (audit.clone(), noted(verdict.level));
@@ -158,7 +165,7 @@ impl Trail {
 
     /// The head of the answer is known, and its body is long.
     pub fn started(&self, code: u16) -> Waits {
-        self.code(code);
+        drop(self.answered(code));
         let waits = self.at(AuditStage::ResponseStarted);
         if self.shape == TrailShape::Refused {
             self.state().is_over = true;
@@ -168,9 +175,15 @@ impl Trail {
 
     /// The code of the answer, whose body is not sent yet.
     pub fn code(&self, code: u16) {
+        let now = self.audit.clock().unix_us() as i64;
+        self.answered(code).answered_us.get_or_insert(now);
+    }
+
+    fn answered(&self, code: u16) -> MutexGuard<'_, State> {
         let mut state = self.state();
         state.event.status.get_or_insert_default().code = code;
         state.is_begun = true;
+        state
     }
 
     /// Nothing more is sent.
@@ -194,9 +207,13 @@ impl Trail {
         let noted = if stage == AuditStage::RequestReceived { Noted::default() } else { (self.noted)() };
         let now = self.audit.clock().unix_us() as i64;
         let mut state = self.state();
+        let answered_us = state.answered_us.unwrap_or(now);
         let event = &mut state.event;
         for (key, value) in noted.annotations {
             event.annotations.entry(key).or_insert(value);
+        }
+        if stage == AuditStage::ResponseComplete {
+            latency::tell(event, noted.latencies, (answered_us, now));
         }
         if let Some(sent) = noted.sent {
             self.take(event, sent);
@@ -321,6 +338,7 @@ mod tests {
         let notes = |_| -> Box<dyn Fn() -> Noted + Send + Sync> {
             Box::new(|| Noted {
                 annotations: [("noted".into(), "by others".into())].into(),
+                latencies: vec![("etcd", Duration::from_millis(2))],
                 sent: Some(SentObject {
                     name: "sent".into(),
                     json: Some(r#"{"metadata":{"name":"sent","managedFields":[]}}"#.into()),
@@ -357,6 +375,9 @@ mod tests {
         assert!(first["annotations"].is_null() && first["requestObject"].is_null());
         assert_eq!(last["stageTimestamp"], "2027-01-15T08:00:01.000000Z");
         assert_eq!(last["annotations"]["noted"], "by others");
+        // It came a second ago, but for a microsecond.
+        let total = &last["annotations"]["apiserver.latency.k8s.io/total"];
+        assert_eq!((total, &last["annotations"]["etcd"]), (&"999.999ms".into(), &"2ms".into()));
         assert_eq!(last["objectRef"]["name"], "sent");
         assert_eq!(last["requestObject"]["metadata"]["name"], "sent");
         assert_eq!(

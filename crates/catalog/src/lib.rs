@@ -17,6 +17,7 @@ pub mod groups;
 pub mod histogram;
 pub mod instrumented;
 mod kind;
+mod latencies;
 pub mod limits;
 mod opener;
 mod request_context;
@@ -36,6 +37,7 @@ pub use converted::{
 pub use custom::{Custom, served as custom_served};
 pub use ending::Ending;
 pub use kind::{Kind, Typed};
+pub use latencies::{TimedPart, Timing};
 pub use opener::{Opener, Shape};
 pub use request_context::{AuditAnnotations, ObjectNoted, RequestContext, Turn};
 pub use retire::retire;

@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use serde_json::Value;
 
+use forebay_rt::Clock;
 use forebay_spans::{OpenSpan, Trace};
 
+use crate::latencies::{Latencies, TimedPart, Timing};
 use crate::limits::{AUDIT_ANNOTATIONS_MAX, AUDIT_BYTES_MAX};
 
 /// See the module's doc. Nobody asks for annotations of what the server does by itself, and it has no turn.
@@ -38,9 +40,11 @@ pub trait Turn: Send + Sync {
     fn resume(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// What is noted of a request for an audit log: annotations by key, and the object that was sent.
+/// What is noted of a request for an audit log: annotations by key, the object that was sent, and what took
+/// how long.
 #[derive(Debug, Default)]
 pub struct AuditAnnotations {
+    pub latencies: Latencies,
     noted: Mutex<Noted>,
     /// Whether the object is wanted, and not only what it is called.
     wants_object: bool,
@@ -70,25 +74,40 @@ struct Noted {
 impl RequestContext {
     /// What `wait` gives. The request's turn is somebody else's meanwhile. Cancel-safe, if `wait` is.
     pub async fn away<T>(&self, wait: impl Future<Output = T>) -> T {
-        self.resumed(|turn| turn.pause(), wait).await
+        self.resumed(|turn| turn.pause(), None, wait).await
     }
 
     /// What `wait` gives, which waits for the store. As [`RequestContext::away`].
     pub async fn at_store<T>(&self, wait: impl Future<Output = T>) -> T {
-        self.resumed(|turn| turn.pause_for_store(), wait).await
+        self.resumed(|turn| turn.pause_for_store(), self.time(TimedPart::Store), wait).await
     }
 
-    async fn resumed<T>(&self, pause: impl FnOnce(&dyn Turn), wait: impl Future<Output = T>) -> T {
-        let Some(turn) = &self.turn else { return wait.await };
-        pause(&**turn);
+    /// - `timing`: of the wait alone.
+    async fn resumed<T>(
+        &self,
+        pause: impl FnOnce(&dyn Turn),
+        timing: Option<Timing>,
+        wait: impl Future<Output = T>,
+    ) -> T {
+        if let Some(turn) = &self.turn {
+            pause(&**turn);
+        }
         let came = wait.await;
-        turn.resume().await;
+        drop(timing);
+        if let Some(turn) = &self.turn {
+            turn.resume().await;
+        }
         came
     }
 
     /// The beginning of a part of its work, which ends when this is dropped.
     pub fn span(&self, name: &'static str) -> Option<OpenSpan> {
         self.trace.as_ref().map(|trace| trace.span(name))
+    }
+
+    /// The beginning of a part of its work whose time is noted, if anybody asks, until this is dropped.
+    pub fn time(&self, part: TimedPart) -> Option<Timing> {
+        self.audit.as_ref().map(|audit| Timing::begin(audit, part))
     }
 
     /// Notes what `of` says, if anybody asks: `of` is called only then.
@@ -122,8 +141,8 @@ impl RequestContext {
 
 impl AuditAnnotations {
     /// - `wants_object`: whether the object that was sent is noted whole.
-    pub fn new(wants_object: bool) -> AuditAnnotations {
-        AuditAnnotations { wants_object, ..AuditAnnotations::default() }
+    pub fn new(wants_object: bool, clock: Clock) -> AuditAnnotations {
+        AuditAnnotations { latencies: Latencies::new(clock), wants_object, ..AuditAnnotations::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Noted> {
@@ -188,7 +207,7 @@ mod tests {
     fn the_object_that_was_sent_is_noted_once_and_whole_where_it_is_wanted() {
         let sent = serde_json::json!({ "metadata": { "name": "a", "resourceVersion": "7" } });
         let noted = |wants_object| {
-            let audit = Arc::new(AuditAnnotations::new(wants_object));
+            let audit = Arc::new(AuditAnnotations::new(wants_object, Clock::default()));
             let context = RequestContext { audit: Some(audit.clone()), ..RequestContext::default() };
             context.note_object(&sent, || Some("{}".into()));
             context.note_object(&Value::Null, || panic!("it is there"));

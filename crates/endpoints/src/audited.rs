@@ -19,9 +19,9 @@ use forebay_audit::{
     Waits, source_ips,
 };
 use forebay_auth::Refused;
-use forebay_catalog::{AuditAnnotations, Target};
+use forebay_catalog::{AuditAnnotations, Target, TimedPart, Timing};
 use forebay_reads::{Begun, Encoding, ListPlan, Planned, Shown};
-use forebay_rt::Instant;
+use forebay_rt::{Duration, Instant};
 use forebay_transport::Connection;
 use forebay_transport::limits::CHUNK_BYTES;
 use http::{HeaderMap, HeaderName, header};
@@ -41,6 +41,8 @@ pub struct RequestCame<'a> {
     pub at_us: u64,
     /// Until when it waits for what is noted to be kept.
     pub deadline: Instant,
+    /// How long it took to know who asks.
+    pub known_in: Duration,
 }
 
 /// What is noted of an answer that is there.
@@ -71,13 +73,16 @@ impl Audited {
         };
         let mut notes = None;
         let noted = |level: AuditLevel| -> Box<dyn Fn() -> Noted + Send + Sync> {
-            let of = Arc::new(AuditAnnotations::new(level >= AuditLevel::Request));
+            let clock = audit.clock().clone();
+            let of = Arc::new(AuditAnnotations::new(level >= AuditLevel::Request, clock));
             notes = Some(of.clone());
             Box::new(move || taken(&of))
         };
         let event = || event(head, user.clone(), came);
         let trail = Arc::new(Trail::begin(audit, &head.asked(&caller), shape, noted, event)?);
-        Some(Audited { trail, notes: notes? })
+        let notes = notes?;
+        notes.latencies.took(TimedPart::Authentication, came.known_in);
+        Some(Audited { trail, notes })
     }
 }
 
@@ -90,7 +95,7 @@ fn taken(notes: &AuditAnnotations) -> Noted {
         resource_version: object.resource_version,
         json: object.json,
     });
-    Noted { annotations: notes.take(), sent }
+    Noted { annotations: notes.take(), latencies: notes.latencies.all(), sent }
 }
 
 fn event(head: &Head, user: Option<Arc<Caller>>, came: RequestCame<'_>) -> AuditEvent {
@@ -157,6 +162,11 @@ impl Head {
     /// Notes what is sent where that is no object: a patch, options. What is no JSON is not noted.
     pub fn sends(&self, json: &[u8]) {
         self.audited.iter().for_each(|audited| audited.trail.sent(json));
+    }
+
+    /// The beginning of a part of the work, whose time is noted until this is dropped.
+    pub fn time(&self, part: TimedPart) -> Option<Timing> {
+        self.audited.as_ref().map(|audited| Timing::begin(&audited.notes, part))
     }
 
     /// Notes `value` by `key`.

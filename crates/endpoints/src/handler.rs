@@ -15,7 +15,7 @@ use forebay_apimachinery::{Attributes, Caller};
 use forebay_audit::Audit;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Impersonation, Peer};
-use forebay_catalog::{RequestContext, Served, Target, Turn};
+use forebay_catalog::{RequestContext, Served, Target, TimedPart, Turn};
 use forebay_documents::Documents;
 use forebay_documents::metrics::AuthenticationMetrics;
 use forebay_flow::Configuration;
@@ -207,6 +207,7 @@ impl Handler {
         let cost = cost();
         if let Some(control) = &self.flow_control {
             let caller = head.asker.caller();
+            let _timing = head.time(TimedPart::QueueWait);
             head.flow.begin(control, (&head.asked(&caller), &head.info.path), cost).await?;
         }
         let (price, keeps) = (cost.price, cost.watch_bytes.unwrap_or(0));

@@ -11,7 +11,7 @@ use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
 use forebay_auth::{Asker, Asking, Peer};
-use forebay_catalog::Served;
+use forebay_catalog::{Served, TimedPart};
 use forebay_documents::metrics::Attempt;
 use forebay_proxy::ProxyRoute;
 use forebay_room::Held;
@@ -106,7 +106,7 @@ impl Handler {
                     };
                     let is_here =
                         body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
-                    let came = RequestCame { connection, at_us, deadline };
+                    let came = RequestCame { connection, at_us, deadline, known_in: Duration::ZERO };
                     let admitted = self.admit(&mut head, (head_bytes, is_here), &labels, (known, came)).await;
                     let is_admitted = admitted.is_ok();
                     let span = traces::begin(self, &head, started, &head.uri);
@@ -185,26 +185,30 @@ impl Handler {
         (known, came): (&OnConnection, RequestCame<'_>),
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
-        let asker = match self.time_limit(head) {
+        let (asker, known_in) = match self.time_limit(head) {
             Ok(_) => self.who_asks(&known.peer, head).await,
-            Err(failure) => Err(failure),
+            Err(failure) => (Err(failure), Duration::ZERO),
         };
         head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;
         if matches!(head.asker, Asker::Known(_)) {
             came.connection.authenticated();
         }
-        self.note_request(head, came).await?;
+        self.note_request(head, RequestCame { known_in, ..came }).await?;
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             let (verb, about) = (&head.info.verb, head.info.about());
             let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
+            let timing = head.time(TimedPart::Impersonation);
             let acts = self.impersonation.become_wanted(&wanted, asking).await?;
+            drop(timing);
             head.asker = acts.asker;
             head.acts_as_another(acts.constraint.as_deref().unwrap_or_default());
         }
         let caller = head.asker.caller();
         head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
         head.usage = Some(Arc::new(self.put_down(head, labels, &known.read)));
+        let timing = head.time(TimedPart::Authorization);
         let decided = self.access.decide(&head.asker, &head.info.verb, head.info.about()).await;
+        drop(timing);
         head.decided(&decided);
         decided?;
         // Whoever looks after the server may see how it leaves.
@@ -223,8 +227,8 @@ impl Handler {
         Ok(room)
     }
 
-    /// Who asks, by what the connection and the request show of it; counted.
-    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> Result<Asker, Failure> {
+    /// Who asks, by what the connection and the request show of it, and how long it took to know; counted.
+    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> (Result<Asker, Failure>, Duration) {
         let began = self.clock.now();
         let asker = match self.said_by_proxy(peer, &mut head.headers) {
             Ok(Some(asker)) => Ok(asker),
@@ -243,8 +247,9 @@ impl Handler {
             Ok(asker) => (Attempt::Success, Ok(asker)),
         };
         let user = asker.as_ref().ok().map(Asker::name);
-        self.authentication_metrics.attempted(attempt, user, self.clock.now() - began);
-        asker
+        let took = self.clock.now() - began;
+        self.authentication_metrics.attempted(attempt, user, took);
+        (asker, took)
     }
 
     /// How long the request may take; `None` for one that may take as long as its client likes.

@@ -107,6 +107,15 @@ async fn a_watch_is_noted_when_it_begins_and_when_it_ends() {
         let seen = of(&all, &id);
         assert_eq!(stages(&seen), ["RequestReceived", "ResponseStarted", "ResponseComplete"], "{protocol:?}");
         assert_eq!(seen[1]["responseStatus"], json!({ "metadata": {}, "code": 200 }));
+        // Once it is over, it is told where its time went, as of all that takes more than half a second.
+        let latencies = |event: &Value| -> Vec<String> {
+            let all = event["annotations"].as_object().into_iter().flatten();
+            let all = all.filter_map(|(key, _)| key.strip_prefix("apiserver.latency.k8s.io/"));
+            all.map(str::to_owned).collect()
+        };
+        let told = ["apf-queue-wait", "authentication", "authorization", "total"];
+        assert_eq!(latencies(seen[2]), told.map(str::to_owned), "{}", seen[2]);
+        assert_eq!(latencies(seen[1]), Vec::<String>::new());
     }
 }
 

@@ -400,6 +400,9 @@ async fn an_audit_log_is_told_what_webhooks_and_policies_say() {
             format!("validation.policy.admission.k8s.io/validation_failure = {failure}"),
         ]
     );
+    let timed = audit.latencies.all().into_iter().map(|(key, _)| key.rsplit('/').next());
+    let parts = ["mutating-webhook", "validating-webhook", "etcd"];
+    assert_eq!(timed.collect::<Vec<_>>(), parts.map(Some));
     world.end().await;
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_apimachinery::lease::LEASE_BYTES_MAX;
 use forebay_apimachinery::{Lease, Status, json};
-use forebay_catalog::Served;
 use forebay_catalog::store::Mode;
+use forebay_catalog::{Served, TimedPart};
 use forebay_policy::limits::WRITE_COST_MAX;
 use forebay_policy::{FailurePolicy, Matched};
 use forebay_rt::Instant;
@@ -218,10 +218,12 @@ impl<'a> Asking<'a> {
             holds: 0,
             begun: Arc::default(),
         };
-        let mut span = write.target.context.span(match sort {
-            WebhookSort::Mutating => "Call mutating webhook",
-            WebhookSort::Validating => "Call validating webhook",
-        });
+        let (name, part) = match sort {
+            WebhookSort::Mutating => ("Call mutating webhook", TimedPart::MutatingWebhook),
+            WebhookSort::Validating => ("Call validating webhook", TimedPart::ValidatingWebhook),
+        };
+        let timing = write.target.context.time(part);
+        let mut span = write.target.context.span(name);
         if let Some(span) = &mut span {
             span.set("webhook", webhook.name.to_string());
             span.set("UID", uid.clone());
@@ -232,7 +234,7 @@ impl<'a> Asking<'a> {
             answered = reached(context, calling) => answered,
             () = context.clock.sleep(timeout) => Err(too_late(&begun)),
         };
-        drop(span);
+        drop((span, timing));
         let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
         for (key, value) in judgement.annotations.drain(..) {
             write.target.context.annotate(|| (key, value));
