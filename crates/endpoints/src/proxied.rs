@@ -137,7 +137,11 @@ pub async fn connected(
     if matches!(subresource, "exec" | "attach" | "portforward") {
         handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
     }
-    handler.begin(head, || flow_control::proxied(true, REQUEST_BYTES, WATCH_BYTES)).await?;
+    let read = || {
+        let behind = handler.aggregation.behind.as_ref();
+        behind.map_or(0, |behind| behind.bytes_to_read(&asked(head, target, &head.query)))
+    };
+    handler.begin(head, || flow_control::connection(read(), WATCH_BYTES)).await?;
     let (query, told) = admitted(handler, head, target).await?;
     let query = query.as_ref().unwrap_or(&head.query);
     if let Some(behind) = &handler.aggregation.behind
@@ -182,7 +186,13 @@ async fn connect(
     (behind, target, query): (&dyn Connects, &Target, &Query),
     body: Incoming,
 ) -> Result<Option<HttpResponse>, Failure> {
-    let asked = ConnectRequest {
+    let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
+    let answer = behind.connect(asked(head, target, query), RequestBody::Left(body)).await?;
+    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+}
+
+fn asked<'a>(head: &'a Head, target: &'a Target, query: &'a Query) -> ConnectRequest<'a> {
+    ConnectRequest {
         namespace: target.namespace(),
         name: target.name(),
         subresource: target.subresource.as_deref().unwrap_or_default(),
@@ -196,10 +206,7 @@ async fn connect(
         raw_query: head.uri.query(),
         host: host(head),
         client: head.remote,
-    };
-    let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
-    let answer = behind.connect(asked, RequestBody::Left(body)).await?;
-    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+    }
 }
 
 /// By which host the client knows this server: HTTP/2 has it in the URL.

@@ -7,21 +7,20 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use forebay_apimachinery::{Reason, Status};
-use forebay_catalog::{Served, Target};
+use forebay_catalog::Target;
 use forebay_proxy::{
     ClientIdentity, ConnectRequest, Connects, Forwarded, Links, ProxiedAnswer, ProxyError, RequestBody,
     Trust, Upstream, Visits, forward, visit,
 };
 use forebay_registry::Registry;
 use http::{HeaderMap, Method, StatusCode, Uri};
-use serde_json::Value;
 
 use crate::ends::{self, End, Ends};
 use crate::limits::{KUBELETS_MAX, REFUSAL_BYTES_MAX};
-use crate::place;
+use crate::place::{self, NodePlace, PodPlace};
 
 /// What asking kubelets takes.
 pub struct KubeletConfig {
@@ -99,20 +98,18 @@ impl Kubelets {
             "nodes" => {
                 let Some(config) = &self.config else { return Ok(None) };
                 let (scheme, name, port) = ends::split("node", asked.name)?;
-                let node = self.object("nodes", None, name).await?;
-                let host = place::host(&node, &config.address_types)?;
-                forebay_proxy::only_global(host).await.map_err(Status::bad_request)?;
-                let own = place::port(&node, config.port);
+                let NodePlace { host, port: own, .. } = self.node(name, config).await?;
+                forebay_proxy::only_global(&host).await.map_err(Status::bad_request)?;
                 match port.is_empty() || port == own.to_string() {
-                    true => (place::at(host, own), self.backend(host, config)?, true),
-                    false => self.unknown(&End::new(scheme, host, port))?,
+                    true => (place::at(&host, own), self.backend(&host, config)?, true),
+                    false => self.unknown(&End::new(scheme, &host, port))?,
                 }
             }
             "services" => self.unknown(&self.ends.of_service(&self.registry, asked).await?)?,
             _ => {
                 let (scheme, name, port) = ends::split("pod", asked.name)?;
-                let pod = self.object("pods", Some(asked.namespace), name).await?;
-                self.unknown(&ends::of_pod(&pod, scheme, port)?)?
+                let pod = ("pods", Some(asked.namespace), name);
+                self.unknown(&read(&self.registry, pod, |pod| ends::of_pod(pod, scheme, port)).await?)?
             }
         };
         let prefix = ends::prefix(asked.path, asked.rest);
@@ -155,29 +152,35 @@ impl Kubelets {
         asked: &ConnectRequest<'_>,
         config: &KubeletConfig,
     ) -> Result<Option<Place>, Status> {
-        let pod = self.object("pods", Some(asked.namespace), asked.name).await?;
-        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        let PodPlace { node, container } = self.pod(asked).await?;
         if node.is_empty() {
             return Ok(None);
         }
-        let container = match asked.subresource {
-            "portforward" => None,
-            _ => Some(place::container(&pod, asked.query.first("container").unwrap_or_default())?),
-        };
-        let node = self.object("nodes", None, node).await?;
-        if asked.is_websocket && !place::speaks_websocket(&node) {
+        let NodePlace { host, port, speaks_websocket } = self.node(&node, config).await?;
+        if asked.is_websocket && !speaks_websocket {
             let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
             return Err(Status::bad_request(format!("unable to upgrade connection: {why}")));
         }
-        let host = place::host(&node, &config.address_types)?;
-        let address = place::at(host, place::port(&node, config.port));
+        let address = place::at(&host, port);
+        let container = container.as_deref();
         let target = place::target(asked.subresource, (asked.namespace, asked.name, container), asked.query);
         let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;
-        Ok(Some(Place { host: host.to_owned(), address, target }))
+        Ok(Some(Place { host, address, target }))
     }
 
-    async fn object(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
-        object(&self.registry, resource, namespace, name).await
+    /// What leads to the container that is meant.
+    async fn pod(&self, asked: &ConnectRequest<'_>) -> Result<PodPlace, Status> {
+        let container = match asked.subresource {
+            "portforward" => None,
+            _ => Some(asked.query.first("container").unwrap_or_default()),
+        };
+        let pod = ("pods", Some(asked.namespace), asked.name);
+        read(&self.registry, pod, |pod| place::of_pod(pod, asked.name, container)).await
+    }
+
+    async fn node(&self, name: &str, config: &KubeletConfig) -> Result<NodePlace, Status> {
+        let read_node = |node: &[u8]| place::of_node(node, &config.address_types, config.port);
+        read(&self.registry, ("nodes", None, name), read_node).await
     }
 
     fn backend(&self, host: &str, config: &KubeletConfig) -> Result<Upstream, Status> {
@@ -197,6 +200,18 @@ impl Kubelets {
 }
 
 impl Connects for Kubelets {
+    fn bytes_to_read(&self, asked: &ConnectRequest<'_>) -> usize {
+        let name = match asked.subresource {
+            "proxy" => ends::split("", asked.name).map_or("", |(_, name, _)| name),
+            _ => asked.name,
+        };
+        let namespace = (asked.resource != "nodes").then_some(asked.namespace);
+        let beside = (asked.resource == "services").then_some("endpoints");
+        let resources = [Some(asked.resource), beside].into_iter().flatten();
+        let targets = resources.filter_map(|resource| target(&self.registry, resource, namespace, name).ok());
+        targets.filter_map(|target| target.cached()).map(|object| object.body_len()).sum()
+    }
+
     fn connect<'a>(
         &'a self,
         asked: ConnectRequest<'a>,
@@ -210,17 +225,25 @@ impl Connects for Kubelets {
     }
 }
 
-/// An object of the core group as a tree, as it is now.
-pub(crate) async fn object(
+/// Reads an object of the core group as it is now. It is held no longer than that takes.
+pub(crate) async fn read<T>(
+    registry: &Registry,
+    (resource, namespace, name): (&str, Option<&str>, &str),
+    read: impl FnOnce(&[u8]) -> Result<T, Status>,
+) -> Result<T, Status> {
+    let found = registry.get(&target(registry, resource, namespace, name)?, "").await?;
+    read(&found.body())
+}
+
+fn target(
     registry: &Registry,
     resource: &str,
     namespace: Option<&str>,
     name: &str,
-) -> Result<Value, Status> {
-    let served: Option<Arc<Served>> = registry.catalog().resource("", "v1", resource).cloned();
+) -> Result<Target, Status> {
+    let served = registry.catalog().resource("", "v1", resource).cloned();
     let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
-    let target = Target::of_server(served.clone(), namespace.map(str::to_owned), Some(name.to_owned()));
-    served.to_value(&*registry.get(&target, "").await?)
+    Ok(Target::of_server(served, namespace.map(str::to_owned), Some(name.to_owned())))
 }
 
 fn full() -> Status {

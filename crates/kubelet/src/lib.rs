@@ -8,6 +8,7 @@
 mod connect;
 mod ends;
 pub mod limits;
+mod members;
 mod place;
 
 pub use connect::{KubeletConfig, Kubelets};

@@ -1,82 +1,178 @@
 //! Where in the world of kubelets a request goes: which container, which node, which path there.
 //!
-//! In: a pod and a node as trees, a query. Out: an address, a path; or what is wrong, in upstream's words.
-//! Never: asks anybody.
+//! In: a pod and a node as they are stored, a query. Out: an address, a path; or what is wrong, in upstream's
+//! words. Never: asks anybody.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/pod/strategy.go`, `kubelet/client/kubelet_client.go`.
 
+use std::borrow::Cow;
+
 use forebay_apimachinery::Status;
+use forebay_apimachinery::json::Reader;
 use forebay_apimachinery::options::Query;
-use serde_json::Value;
+
+use crate::limits::TOLD_BYTES_MAX;
+use crate::members::{Passed, elements, members, number, of_object, text};
 
 /// The gate that kubelets declare who speak WebSocket themselves.
 const SPEAKS_WEBSOCKET: &str = "ExtendWebSocketsToKubelet";
 
-/// The container that is meant.
-///
-/// # Errors
-/// 400: it has to be named, or the pod has none of that name.
-pub fn container<'p>(pod: &'p Value, asked: &str) -> Result<&'p str, Status> {
-    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-    let of = |member: &str| {
-        let all = pod["spec"][member].as_array().map(Vec::as_slice).unwrap_or_default();
-        all.iter().filter_map(|container| container["name"].as_str())
-    };
-    let all = || of("initContainers").chain(of("containers")).chain(of("ephemeralContainers"));
-    if !asked.is_empty() {
-        // Once: for a request.
-        let found = all().find(|known| *known == asked);
-        return found
-            .ok_or_else(|| Status::bad_request(format!("container {asked} is not valid for pod {name}")));
-    }
-    let mut own = of("containers");
-    match (own.next(), own.next()) {
-        (Some(only), None) => Ok(only),
-        (None, _) => Err(Status::bad_request(format!("a container name must be specified for pod {name}"))),
-        (Some(_), Some(_)) => {
-            let all: Vec<&str> = all().collect();
-            let message = format!(
-                "a container name must be specified for pod {name}, choose one of: [{}]",
-                all.join(" ")
-            );
-            Err(Status::bad_request(message))
+/// What of a pod leads to one of its containers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PodPlace {
+    /// Empty before it has one.
+    pub node: String,
+    /// `None` for what is the whole pod's.
+    pub container: Option<String>,
+}
+
+/// What of a node leads to its kubelet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NodePlace {
+    pub host: String,
+    pub port: u16,
+    pub speaks_websocket: bool,
+}
+
+/// Names for a message, which is no longer than a reader likes.
+#[derive(Default)]
+struct Told(String);
+
+impl Told {
+    fn add(&mut self, name: &str) {
+        if self.0.len() < TOLD_BYTES_MAX {
+            let space = if self.0.is_empty() { "" } else { " " };
+            self.0.extend([space, name.get(..TOLD_BYTES_MAX).unwrap_or(name)]);
         }
     }
 }
 
-/// The host of a node, by the first sort of address that it has.
+/// What of a pod leads to the container that is meant.
+///
+/// - `asked`: empty for its only one; `None` for none of them.
 ///
 /// # Errors
-/// It has none of these.
-pub fn host<'n>(node: &'n Value, types: &[String]) -> Result<&'n str, Status> {
-    let all = node["status"]["addresses"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of = |wanted: &String| {
-        // Once: for a request, among few.
-        let found = all.iter().find(|address| address["type"].as_str() == Some(wanted));
-        found.and_then(|address| address["address"].as_str())
+/// 400: it has to be named, or the pod has none of that name.
+pub fn of_pod(pod: &[u8], name: &str, asked: Option<&str>) -> Result<PodPlace, Status> {
+    let mut node = Cow::default();
+    let (mut init, mut own, mut ephemeral) =
+        (Containers::new(asked), Containers::new(asked), Containers::new(asked));
+    of_object(pod, |member, json| match member {
+        b"spec" => members(json, |member, json| match member {
+            b"nodeName" => text(json).map(|text| node = text),
+            b"initContainers" => init.read(json),
+            b"containers" => own.read(json),
+            b"ephemeralContainers" => ephemeral.read(json),
+            _ => Ok(()),
+        }),
+        _ => Ok(()),
+    })?;
+    let container = match asked {
+        None => None,
+        Some("") => match (own.count, own.first) {
+            (1, Some(only)) => Some(only.into_owned()),
+            (0, _) => {
+                return Err(Status::bad_request(format!("a container name must be specified for pod {name}")));
+            }
+            _ => {
+                let mut all = init.names;
+                [own.names, ephemeral.names]
+                    .iter()
+                    .filter(|more| !more.0.is_empty())
+                    .for_each(|more| all.add(&more.0));
+                let message =
+                    format!("a container name must be specified for pod {name}, choose one of: [{}]", all.0);
+                return Err(Status::bad_request(message));
+            }
+        },
+        Some(asked) if init.has_asked || own.has_asked || ephemeral.has_asked => Some(asked.to_owned()),
+        Some(asked) => {
+            return Err(Status::bad_request(format!("container {asked} is not valid for pod {name}")));
+        }
     };
-    types.iter().find_map(of).ok_or_else(|| {
-        let known: Vec<String> = all
-            .iter()
-            .map(|one| {
-                let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
-                format!("{{{} {}}}", text("type"), text("address"))
+    Ok(PodPlace { node: node.into_owned(), container })
+}
+
+/// The containers of a pod of one sort.
+struct Containers<'a> {
+    asked: Option<&'a str>,
+    has_asked: bool,
+    count: usize,
+    first: Option<Cow<'a, str>>,
+    names: Told,
+}
+
+impl<'a> Containers<'a> {
+    fn new(asked: Option<&'a str>) -> Containers<'a> {
+        Containers { asked, has_asked: false, count: 0, first: None, names: Told::default() }
+    }
+
+    fn read(&mut self, json: &mut Reader<'a>) -> Passed {
+        elements(json, |json| {
+            self.count += 1;
+            members(json, |member, json| {
+                if member == b"name" {
+                    let name = text(json)?;
+                    self.has_asked |= self.asked == Some(&*name);
+                    self.names.add(&name);
+                    self.first.get_or_insert(name);
+                }
+                Ok(())
             })
-            .collect();
-        Status::internal(format!("no preferred addresses found; known addresses: [{}]", known.join(" ")))
-    })
+        })
+    }
 }
 
-/// The port of its kubelet; `usual` where it does not say.
-pub fn port(node: &Value, usual: u16) -> u16 {
-    let said = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
-    said.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0).unwrap_or(usual)
+/// What of a node leads to its kubelet, by the first sort of address that it has.
+///
+/// - `usual`: the port where it does not say.
+///
+/// # Errors
+/// It has no address of these sorts.
+pub fn of_node(node: &[u8], types: &[String], usual: u16) -> Result<NodePlace, Status> {
+    // The address and the rank of its sort.
+    let (mut host, mut told) = (None::<(Cow<'_, str>, usize)>, Told::default());
+    let (mut port, mut speaks_websocket) = (None, false);
+    of_object(node, |member, json| match member {
+        b"status" => members(json, |member, json| match member {
+            b"addresses" => elements(json, |json| {
+                let (mut sort, mut address) = (Cow::default(), Cow::default());
+                members(json, |member, json| match member {
+                    b"type" => text(json).map(|text| sort = text),
+                    b"address" => text(json).map(|text| address = text),
+                    _ => Ok(()),
+                })?;
+                told.add(&format!("{{{} {}}}", cut(&sort), cut(&address)));
+                // Few: sorts that a flag lists.
+                let rank = types.iter().position(|wanted| *wanted == *sort);
+                if let Some(rank) = rank.filter(|rank| host.as_ref().is_none_or(|(_, found)| rank < found)) {
+                    host = Some((address, rank));
+                }
+                Ok(())
+            }),
+            b"daemonEndpoints" => members(json, |member, json| match member {
+                b"kubeletEndpoint" => members(json, |member, json| match member {
+                    b"Port" => number(json).map(|number| port = number),
+                    _ => Ok(()),
+                }),
+                _ => Ok(()),
+            }),
+            b"declaredFeatures" => elements(json, |json| {
+                text(json).map(|feature| speaks_websocket |= feature == SPEAKS_WEBSOCKET)
+            }),
+            _ => Ok(()),
+        }),
+        _ => Ok(()),
+    })?;
+    let Some((host, _)) = host else {
+        return Err(Status::internal(format!("no preferred addresses found; known addresses: [{}]", told.0)));
+    };
+    let port = port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0).unwrap_or(usual);
+    Ok(NodePlace { host: host.into_owned(), port, speaks_websocket })
 }
 
-/// Whether its kubelet speaks WebSocket.
-pub fn speaks_websocket(node: &Value) -> bool {
-    let mut features = node["status"]["declaredFeatures"].as_array().into_iter().flatten();
-    features.any(|feature| feature == SPEAKS_WEBSOCKET)
+fn cut(text: &str) -> &str {
+    text.get(..TOLD_BYTES_MAX).unwrap_or(text)
 }
 
 /// As a URL has it.
@@ -157,41 +253,66 @@ pub fn escape(text: &str, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn a_container_is_named_unless_there_is_one() {
         let pod = |containers: Value| {
-            json!({ "metadata": { "name": "p" }, "spec": {
-                "containers": containers, "initContainers": [{ "name": "first" }] } })
+            let spec =
+                json!({ "nodeName": "n", "initContainers": [{ "name": "first" }], "containers": containers });
+            json!({ "metadata": { "name": "p" }, "spec": spec }).to_string()
         };
         let (one, two) = (pod(json!([{ "name": "a" }])), pod(json!([{ "name": "a" }, { "name": "b" }])));
-        assert_eq!(container(&one, ""), Ok("a"));
-        assert_eq!(container(&two, "first"), Ok("first"));
+        let container = |pod: &str, asked| {
+            let place = of_pod(pod.as_bytes(), "p", asked).map_err(|status| status.message)?;
+            assert_eq!(place.node, "n");
+            Ok(place.container.unwrap_or_default())
+        };
+        assert_eq!(container(&one, Some("")), Ok("a".to_owned()));
+        assert_eq!(container(&two, Some("first")), Ok("first".to_owned()));
+        assert_eq!(container(&two, None), Ok(String::new()));
         for (pod, asked, why) in [
             (&two, "", "a container name must be specified for pod p, choose one of: [first a b]"),
+            (&pod(json!([])), "", "a container name must be specified for pod p"),
             (&one, "c", "container c is not valid for pod p"),
         ] {
-            assert_eq!(container(pod, asked).expect_err("none").message, why);
+            assert_eq!(container(pod, Some(asked)), Err(why.to_owned()));
         }
+    }
+
+    #[test]
+    fn what_is_told_of_many_containers_and_addresses_is_short() {
+        let containers: Vec<Value> =
+            (0..50_000).map(|index| json!({ "name": format!("c-{index}") })).collect();
+        let pod = json!({ "spec": { "containers": containers } }).to_string();
+        let why = of_pod(pod.as_bytes(), "p", Some("")).expect_err("none is named").message;
+        assert!(why.contains("[c-0 c-1 ") && why.len() < TOLD_BYTES_MAX + 200, "{}", why.len());
+        let address = json!({ "type": "x".repeat(3 << 20), "address": "y".repeat(3 << 20) });
+        let node = json!({ "status": { "addresses": vec![address; 3] } }).to_string();
+        let why = of_node(node.as_bytes(), &["InternalIP".to_owned()], 1).expect_err("no address").message;
+        assert!(why.len() < 4 * TOLD_BYTES_MAX, "{}", why.len());
     }
 
     #[test]
     fn a_node_is_reached_at_the_first_address_that_is_preferred() {
         let node = json!({ "status": {
-            "addresses": [{ "type": "InternalIP", "address": "fd00::1" }, { "type": "Hostname", "address": "n" }],
+            "addresses": [{ "type": "Hostname", "address": "n" }, { "type": "InternalIP", "address": "fd00::1" }],
             "daemonEndpoints": { "kubeletEndpoint": { "Port": 10_255 } },
             "declaredFeatures": ["ExtendWebSocketsToKubelet"],
-        } });
+        } })
+        .to_string();
         let types = |types: &[&str]| types.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(host(&node, &types(&["ExternalIP", "InternalIP", "Hostname"])), Ok("fd00::1"));
-        assert_eq!(&*at("fd00::1", port(&node, 10_250)), "[fd00::1]:10255");
-        assert!(speaks_websocket(&node) && !speaks_websocket(&json!({})));
-        assert_eq!(port(&json!({}), 10_250), 10_250);
-        let why = host(&node, &types(&["ExternalIP"])).expect_err("none").message;
-        assert!(why.ends_with("known addresses: [{InternalIP fd00::1} {Hostname n}]"), "{why}");
+        let place =
+            of_node(node.as_bytes(), &types(&["ExternalIP", "InternalIP", "Hostname"]), 10_250).expect("one");
+        assert_eq!(&*at(&place.host, place.port), "[fd00::1]:10255");
+        assert!(place.speaks_websocket);
+        let bare = json!({ "status": { "addresses": [{ "type": "Hostname", "address": "n" }] } }).to_string();
+        let place = of_node(bare.as_bytes(), &types(&["Hostname"]), 10_250);
+        assert_eq!(place, Ok(NodePlace { host: "n".to_owned(), port: 10_250, speaks_websocket: false }));
+        let why = of_node(node.as_bytes(), &types(&["ExternalIP"]), 1).expect_err("none").message;
+        assert!(why.ends_with("known addresses: [{Hostname n} {InternalIP fd00::1}]"), "{why}");
     }
 
     #[test]

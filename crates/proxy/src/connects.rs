@@ -38,6 +38,9 @@ pub struct ConnectRequest<'a> {
 
 /// Knows what runs behind pods, services and nodes.
 pub trait Connects: Send + Sync {
+    /// Bytes of objects that are looked through to find it: its price, known before it has its turn.
+    fn bytes_to_read(&self, asked: &ConnectRequest<'_>) -> usize;
+
     /// `None`: nothing does.
     fn connect<'a>(
         &'a self,

@@ -23,7 +23,7 @@ pub use learned::{Learned, ListForeseen, ListPrice};
 pub use list_meter::{ListMeter, ListPieces, MeteredPieces};
 pub use of_request::OfRequest;
 pub use price::{
-    Cost, delete_collection, deleted, document, list, object, proxied, rendering, rendering_of_events, watch,
-    write,
+    Cost, connection, delete_collection, deleted, document, list, object, proxied, rendering,
+    rendering_of_events, watch, write,
 };
 pub use ticket::{Starting, Ticket};

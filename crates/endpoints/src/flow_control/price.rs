@@ -89,6 +89,13 @@ pub fn proxied(is_long: bool, bytes: usize, watch_bytes: usize) -> Cost {
     }
 }
 
+/// A connection to what runs behind an object, which takes `watch_bytes` for as long as it lasts.
+///
+/// - `read_bytes`: of the objects that are looked through to find it.
+pub fn connection(read_bytes: usize, watch_bytes: usize) -> Cost {
+    Cost { watch_bytes: Some(watch_bytes as u64), ..Cost::of(0, REQUEST + nanos(read_bytes, OBJECT_BYTE)) }
+}
+
 /// A write with a body of so many bytes, whose event so many watchers are sent.
 pub fn write(body_bytes: usize, watchers: usize) -> Cost {
     let events = nanos(watchers, SENT_EVENT);

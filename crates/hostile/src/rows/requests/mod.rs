@@ -1,5 +1,6 @@
 //! Rows on many requests, and bodies that are none.
 
+mod connections;
 mod delete_options;
 mod discovery;
 mod evictions;
@@ -18,6 +19,7 @@ mod yaml_at_once;
 use crate::row::Rows;
 
 pub(super) const ROWS: Rows = rows![
+    connections,
     delete_options,
     discovery,
     evictions,
