@@ -19,7 +19,7 @@ use forebay_registry::Registry;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::ends::{self, End, Ends};
-use crate::limits::{KUBELETS_MAX, REFUSAL_BYTES_MAX};
+use crate::limits::{KUBELETS_MAX, READ_APART_BYTES, REFUSAL_BYTES_MAX};
 use crate::place::{self, NodePlace, PodPlace};
 
 /// What asking kubelets takes.
@@ -109,7 +109,9 @@ impl Kubelets {
             _ => {
                 let (scheme, name, port) = ends::split("pod", asked.name)?;
                 let pod = ("pods", Some(asked.namespace), name);
-                self.unknown(&read(&self.registry, pod, |pod| ends::of_pod(pod, scheme, port)).await?)?
+                let (scheme, port) = (scheme.to_owned(), port.to_owned());
+                let end = read(&self.registry, pod, move |pod| ends::of_pod(pod, &scheme, &port));
+                self.unknown(&end.await?)?
             }
         };
         let prefix = ends::prefix(asked.path, asked.rest);
@@ -172,15 +174,15 @@ impl Kubelets {
     async fn pod(&self, asked: &ConnectRequest<'_>) -> Result<PodPlace, Status> {
         let container = match asked.subresource {
             "portforward" => None,
-            _ => Some(asked.query.first("container").unwrap_or_default()),
+            _ => Some(asked.query.first("container").unwrap_or_default().to_owned()),
         };
-        let pod = ("pods", Some(asked.namespace), asked.name);
-        read(&self.registry, pod, |pod| place::of_pod(pod, asked.name, container)).await
+        let (pod, name) = (("pods", Some(asked.namespace), asked.name), asked.name.to_owned());
+        read(&self.registry, pod, move |pod| place::of_pod(pod, &name, container.as_deref())).await
     }
 
     async fn node(&self, name: &str, config: &KubeletConfig) -> Result<NodePlace, Status> {
-        let read_node = |node: &[u8]| place::of_node(node, &config.address_types, config.port);
-        read(&self.registry, ("nodes", None, name), read_node).await
+        let (types, port) = (config.address_types.clone(), config.port);
+        read(&self.registry, ("nodes", None, name), move |node| place::of_node(node, &types, port)).await
     }
 
     fn backend(&self, host: &str, config: &KubeletConfig) -> Result<Upstream, Status> {
@@ -225,14 +227,19 @@ impl Connects for Kubelets {
     }
 }
 
-/// Reads an object of the core group as it is now. It is held no longer than that takes.
-pub(crate) async fn read<T>(
+/// Reads an object of the core group as it is now. It is held no longer than that takes; a long one is read
+/// apart from the tasks.
+pub(crate) async fn read<T: Send + 'static>(
     registry: &Registry,
     (resource, namespace, name): (&str, Option<&str>, &str),
-    read: impl FnOnce(&[u8]) -> Result<T, Status>,
+    read: impl FnOnce(&[u8]) -> Result<T, Status> + Send + 'static,
 ) -> Result<T, Status> {
     let found = registry.get(&target(registry, resource, namespace, name)?, "").await?;
-    read(&found.body())
+    if found.body_len() < READ_APART_BYTES {
+        return read(&found.body());
+    }
+    let done = forebay_rt::apart(move || read(&found.body())).await;
+    done.ok_or_else(|| Status::internal("an object could not be read"))?
 }
 
 fn target(

@@ -156,11 +156,12 @@ impl Ends {
             Ok(number) => {
                 let none = || unavailable(format!("no service port {number} found for service {name:?}"));
                 let service = ("services", namespace, name);
-                read(registry, service, |service| port_name(service, number)).await?.ok_or_else(none)?
+                read(registry, service, move |service| port_name(service, number)).await?.ok_or_else(none)?
             }
         };
         let begin = self.0.fetch_add(1, Ordering::Relaxed);
-        let some = |endpoints: &[u8]| candidates(endpoints, asked.namespace, &port, begin);
+        let of_namespace = asked.namespace.to_owned();
+        let some = move |endpoints: &[u8]| candidates(endpoints, &of_namespace, &port, begin);
         let found = read(registry, ("endpoints", namespace, name), some).await.map_err(|status| {
             // Upstream says it of what was asked for.
             let is_none = status.reason == Reason::NotFound;
@@ -168,18 +169,19 @@ impl Ends {
         });
         let Candidates { some, has_subsets } = found?;
         let mut looked_at_bytes = 0;
-        for Candidate { ip, pod, port } in &some {
+        for Candidate { ip, pod, port } in some {
             if looked_at_bytes > POD_BYTES_LOOKED_AT_MAX {
                 break;
             }
-            let has_it = |pod: &[u8]| {
-                looked_at_bytes += pod.len();
-                has_address(pod, ip)
-            };
+            let wanted = ip.clone();
+            let has_it = move |pod: &[u8]| Ok((has_address(pod, &wanted)?, pod.len()));
             // Whoever writes endpoints may name any address: it is that of a pod of the namespace.
-            if read(registry, ("pods", namespace, pod), has_it).await.unwrap_or(false) {
-                return Ok(End::new(scheme, ip, &port.to_string()));
+            let looked_at = read(registry, ("pods", namespace, &pod), has_it).await;
+            let (is_its, bytes) = looked_at.unwrap_or_default();
+            if is_its {
+                return Ok(End::new(scheme, &ip, &port.to_string()));
             }
+            looked_at_bytes += bytes;
         }
         let nobody = |of: &str| unavailable(format!("no endpoints available for service {of:?}"));
         Err(nobody(if has_subsets { asked.name } else { name }))

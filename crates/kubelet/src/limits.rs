@@ -12,6 +12,9 @@ pub const ADDRESSES_LOOKED_AT_MAX: usize = 32;
 /// Bytes of those pods that are looked at for one address. Once it is more, nobody is there.
 pub const POD_BYTES_LOOKED_AT_MAX: usize = 4 << 20;
 
+/// An object of so many bytes is read apart from the tasks: that takes the better part of a millisecond.
+pub const READ_APART_BYTES: usize = 256 << 10;
+
 /// Bytes of a name that may be somebody's. A longer one is nobody's.
 pub const NAME_BYTES_MAX: usize = 253;
 

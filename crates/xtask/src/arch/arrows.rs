@@ -110,7 +110,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("span-export", &["rt", "spans"]),
     ("transport", &["rt"]),
     ("proxy", &["apimachinery", "authorities", "rt", "transport"]),
-    ("kubelet", &["apimachinery", "catalog", "proxy", "registry"]),
+    ("kubelet", &["apimachinery", "catalog", "proxy", "registry", "rt"]),
     ("aggregator", &["api", "apimachinery", "catalog", "documents", "object", "proxy", "registry", "rt"]),
     (
         "documents",
