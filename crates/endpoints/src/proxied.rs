@@ -18,7 +18,7 @@ use forebay_proxy::{
 use forebay_room::Held;
 use forebay_transport::websocket;
 use http::response::Parts;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Method, Response, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
@@ -121,6 +121,10 @@ async fn away<T>(
     Ok(came)
 }
 
+/// Methods of `proxy`; those of the others are their verbs.
+const METHODS: [Method; 7] =
+    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD, Method::OPTIONS];
+
 /// Answers a request for what runs behind an object: whoever knows it does, or it is said that nobody does.
 ///
 /// # Errors
@@ -133,6 +137,9 @@ pub async fn connected(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let subresource = target.subresource.as_deref().unwrap_or_default();
+    if subresource == "proxy" && !METHODS.contains(&head.method) {
+        return Err(Failure::no_such_method());
+    }
     // Whatever the method: WebSocket begins with a GET.
     if matches!(subresource, "exec" | "attach" | "portforward") {
         handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
@@ -163,13 +170,13 @@ async fn admitted(
 ) -> Result<(Option<Query>, Vec<String>), Failure> {
     let known = target.subresource.as_deref().and_then(|name| target.served.subresource(name));
     let Some(known) = known else { return Ok((None, Vec::new())) };
+    if &*known.name != "log" && head.query.first("dryRun").is_some() {
+        return Err(Status::bad_request("dryRun is not supported").into());
+    }
     let segments = head.info.rest.iter().flat_map(|segment| ["/", segment]);
     let Some(options) = connect_options::of(&known.gvk, &head.query, &segments.collect::<String>())? else {
         return Ok((None, Vec::new()));
     };
-    if head.query.first("dryRun").is_some() {
-        return Err(Status::bad_request("dryRun is not supported").into());
-    }
     let target = Target { lease: Lease::of_one_tree(), context: head.context(), ..target.clone() };
     let admitted = handler.api.admit_connection(&target, options.clone()).wait().await?;
     let query = (admitted.value != options).then(|| connect_options::query(&admitted.value));

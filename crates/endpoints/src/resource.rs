@@ -108,8 +108,8 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
         None => Some(&served.verbs),
         Some(asked) => {
             let known = served.subresource(asked).ok_or_else(Failure::no_such_resource)?;
-            // Who connects says what may be asked for, by which verb.
-            (!known.connect).then_some(&known.verbs)
+            // What is behind it says what may be asked for, by any method and path.
+            (!known.connect || &*known.name != "proxy").then_some(&known.verbs)
         }
     };
     if let Some(verbs) = verbs {

@@ -90,10 +90,6 @@ impl Kubelets {
         asked: ConnectRequest<'_>,
         body: RequestBody,
     ) -> Result<Option<ProxiedAnswer>, Status> {
-        if !ends::METHODS.contains(asked.method) {
-            let why = format!("the server does not allow {} on this resource", asked.method);
-            return Err(Status::new(Reason::MethodNotAllowed, why));
-        }
         let (address, backend, is_encrypted) = match asked.resource {
             "nodes" => {
                 let Some(config) = &self.config else { return Ok(None) };
@@ -159,6 +155,9 @@ impl Kubelets {
             return Ok(None);
         }
         let NodePlace { host, port, speaks_websocket } = self.node(&node, config).await?;
+        if asked.subresource != "log" && forebay_proxy::asks_for_upgrade(asked.headers).is_none() {
+            return Err(Status::bad_request("Upgrade request required"));
+        }
         if asked.is_websocket && !speaks_websocket {
             let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
             return Err(Status::bad_request(format!("unable to upgrade connection: {why}")));

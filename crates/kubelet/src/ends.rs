@@ -13,16 +13,11 @@ use forebay_apimachinery::json::Reader;
 use forebay_apimachinery::{Reason, Status};
 use forebay_proxy::{ConnectRequest, cleaned, is_global};
 use forebay_registry::Registry;
-use http::Method;
 
 use crate::connect::read;
 use crate::limits::{ADDRESSES_LOOKED_AT_MAX, NAME_BYTES_MAX, POD_BYTES_LOOKED_AT_MAX};
 use crate::members::{Passed, elements, members, number, of_object, text};
 use crate::place::{at, escape};
-
-/// By which it may be asked.
-pub const METHODS: [Method; 7] =
-    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD, Method::OPTIONS];
 
 /// Who listens.
 #[derive(Debug, PartialEq, Eq)]
