@@ -62,3 +62,27 @@ async fn connections_have_the_same_methods_and_paths() {
     requests.push((Method::TRACE, "one/proxy/".to_owned()));
     are_alike(requests).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn options_of_connections_are_judged_alike() {
+    let logs = [
+        "tailLines=-1",
+        "limitBytes=0",
+        "sinceSeconds=0",
+        "sinceSeconds=0&sinceTime=null",
+        "sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z",
+        "stream=Stdout",
+        "stream",
+        "tailLines=abc",
+        "tailLines=abc&sinceTime=now",
+        "sinceTime=now",
+        "limitBytes=9223372036854775808",
+        "tailLines=-1&limitBytes=0&sinceSeconds=-5&stream=All",
+        "follow=False&previous=yes&timestamps&sinceTime=&tailLines=0&limitBytes=1",
+        "dryRun=All",
+    ];
+    let logs = logs.into_iter().map(|query| format!("one/log?{query}"));
+    let others = ["none/log?tailLines=-1", "one/portforward?ports=x", "one/portforward?ports=x&dryRun=All"];
+    let all = logs.chain(others.map(str::to_owned));
+    are_alike(all.map(|path| (Method::GET, path))).await;
+}

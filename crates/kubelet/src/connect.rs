@@ -12,15 +12,18 @@ use std::sync::{Mutex, PoisonError};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
 use forebay_proxy::{
-    ClientIdentity, ConnectRequest, Connects, Forwarded, Links, ProxiedAnswer, ProxyError, RequestBody,
-    Trust, Upstream, Visits, forward, visit,
+    ClientIdentity, ConnectRequest, Connects, Forwarded, Links, ProxiedAnswer, ProxyError, RequestBody, Trust, Upstream,
+    Visits, forward, visit,
 };
 use forebay_registry::Registry;
+use http::header::LOCATION;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::ends::{self, End, Ends};
 use crate::limits::{KUBELETS_MAX, READ_APART_BYTES, REFUSAL_BYTES_MAX};
+use crate::log::LogOptions;
 use crate::place::{self, NodePlace, PodPlace};
+use crate::refusal;
 
 /// What asking kubelets takes.
 pub struct KubeletConfig {
@@ -39,8 +42,16 @@ pub struct Kubelets {
     config: Option<KubeletConfig>,
     visits: Visits,
     ends: Ends,
-    // By host, since that is what a certificate is for; <= KUBELETS_MAX. Locked for a few lines.
-    known: Mutex<HashMap<Box<str>, Upstream>>,
+    // Locked for a few lines.
+    known: Mutex<Known>,
+}
+
+/// Kubelets by host, since that is what a certificate is for; each <= KUBELETS_MAX.
+#[derive(Default)]
+struct Known {
+    verified: HashMap<Box<str>, Upstream>,
+    // For those who want nobody to vouch for them.
+    unverified: HashMap<Box<str>, Upstream>,
 }
 
 /// Where a request goes.
@@ -56,31 +67,83 @@ impl Kubelets {
         Kubelets { registry, config, visits, ends: Ends::default(), known: Mutex::default() }
     }
 
+    /// Asks the kubelet of a pod.
     async fn answer(
         &self,
         asked: ConnectRequest<'_>,
         body: RequestBody,
     ) -> Result<Option<ProxiedAnswer>, Status> {
+        let log = match asked.subresource {
+            "log" => Some(LogOptions::read(asked.query, asked.name)?),
+            _ => None,
+        };
+        let PodPlace { node, container } = self.pod(&asked).await?;
+        if node.is_empty() {
+            return Ok(None);
+        }
         let Some(config) = &self.config else { return Ok(None) };
-        let Some(place) = self.place(&asked, config).await? else { return Ok(None) };
-        let backend = self.backend(&place.host, config)?;
-        let (method, target) = (asked.method.clone(), place.target);
-        let forwarded = match asked.subresource {
-            // This server reads it, and hands on what it reads.
-            "log" => Forwarded { method, target, headers: HeaderMap::new(), client: None },
-            _ => Forwarded { method, target, headers: asked.headers.clone(), client: asked.client },
-        };
-        let answer = match forward(&backend, &place.address, forwarded, body).await {
-            Ok(answer) => answer,
-            Err(ProxyError::Full) => return Err(full()),
-            Err(why) => return Err(Status::internal(format!("error dialing backend: {why}"))),
-        };
-        match answer {
-            ProxiedAnswer::Carried(head, carried) if asked.subresource == "log" && !is_well(head.status) => {
-                let told = carried.whole(REFUSAL_BYTES_MAX).await.unwrap_or_default();
-                Err(refusal(head.status, String::from_utf8_lossy(&told).into_owned()))
+        let node = self.node(&node, config).await?;
+        let of = (asked.namespace, asked.name, container.as_deref());
+        let target = place::target(asked.subresource, of, asked.query, log.as_ref());
+        let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;
+        let place = Place { address: place::at(&node.host, node.port), host: node.host, target };
+        match log {
+            Some(options) => self.log(config, place, options, asked.name).await.map(Some),
+            None if asked_for_no_upgrade(&asked) => Err(Status::bad_request("Upgrade request required")),
+            None if asked.is_websocket && !node.speaks_websocket => {
+                let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
+                Err(Status::bad_request(format!("unable to upgrade connection: {why}")))
             }
-            answer => Ok(Some(answer)),
+            None => self.stream(config, place, asked, body).await.map(Some),
+        }
+    }
+
+    /// This server reads what is asked for, and hands on what it reads.
+    async fn log(
+        &self,
+        config: &KubeletConfig,
+        place: Place,
+        options: LogOptions,
+        pod: &str,
+    ) -> Result<ProxiedAnswer, Status> {
+        let backend = self.backend(&place.host, config, options.skips_verification)?;
+        let url = format!("https://{}{}", place.address, place.target);
+        let failed = |url: &str, why: &str| Status::new(Reason::Unknown, format!("Get {url:?}: {why}"));
+        let (method, target) = (Method::GET, place.target);
+        let forwarded = Forwarded { method, target, headers: HeaderMap::new(), client: None };
+        let body = RequestBody::Right(Default::default());
+        let (head, carried) = match forward(&backend, &place.address, forwarded, body).await {
+            Ok(ProxiedAnswer::Carried(head, carried)) => (head, carried),
+            Ok(answer) => return Ok(answer),
+            Err(ProxyError::Full) => return Err(full()),
+            Err(why) => return Err(failed(&url, &why.to_string())),
+        };
+        if is_well(head.status) {
+            return Ok(ProxiedAnswer::Carried(head, carried));
+        }
+        let location = head.headers.get(LOCATION).and_then(|location| location.to_str().ok());
+        if let (301..=303 | 307 | 308, Some(location)) = (head.status.as_u16(), location) {
+            return Err(failed(location, "redirects forbidden"));
+        }
+        let told = carried.whole(REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        Err(refusal::of_log(head.status, pod, &String::from_utf8_lossy(&told)))
+    }
+
+    /// Hands a connection on.
+    async fn stream(
+        &self,
+        config: &KubeletConfig,
+        place: Place,
+        asked: ConnectRequest<'_>,
+        body: RequestBody,
+    ) -> Result<ProxiedAnswer, Status> {
+        let backend = self.backend(&place.host, config, false)?;
+        let (method, headers) = (asked.method.clone(), asked.headers.clone());
+        let forwarded = Forwarded { method, target: place.target, headers, client: asked.client };
+        match forward(&backend, &place.address, forwarded, body).await {
+            Ok(answer) => Ok(answer),
+            Err(ProxyError::Full) => Err(full()),
+            Err(why) => Err(Status::internal(format!("error dialing backend: {why}"))),
         }
     }
 
@@ -97,7 +160,7 @@ impl Kubelets {
                 let NodePlace { host, port: own, .. } = self.node(name, config).await?;
                 forebay_proxy::only_global(&host).await.map_err(Status::bad_request)?;
                 match port.is_empty() || port == own.to_string() {
-                    true => (place::at(&host, own), self.backend(&host, config)?, true),
+                    true => (place::at(&host, own), self.backend(&host, config, false)?, true),
                     false => self.unknown(&End::new(scheme, &host, port))?,
                 }
             }
@@ -144,31 +207,6 @@ impl Kubelets {
         Ok((end.address(), backend, end.is_encrypted))
     }
 
-    /// `None`: no kubelet has it.
-    async fn place(
-        &self,
-        asked: &ConnectRequest<'_>,
-        config: &KubeletConfig,
-    ) -> Result<Option<Place>, Status> {
-        let PodPlace { node, container } = self.pod(asked).await?;
-        if node.is_empty() {
-            return Ok(None);
-        }
-        let NodePlace { host, port, speaks_websocket } = self.node(&node, config).await?;
-        if asked.subresource != "log" && forebay_proxy::asks_for_upgrade(asked.headers).is_none() {
-            return Err(Status::bad_request("Upgrade request required"));
-        }
-        if asked.is_websocket && !speaks_websocket {
-            let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
-            return Err(Status::bad_request(format!("unable to upgrade connection: {why}")));
-        }
-        let address = place::at(&host, port);
-        let container = container.as_deref();
-        let target = place::target(asked.subresource, (asked.namespace, asked.name, container), asked.query);
-        let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;
-        Ok(Some(Place { host, address, target }))
-    }
-
     /// What leads to the container that is meant.
     async fn pod(&self, asked: &ConnectRequest<'_>) -> Result<PodPlace, Status> {
         let container = match asked.subresource {
@@ -184,13 +222,18 @@ impl Kubelets {
         read(&self.registry, ("nodes", None, name), move |node| place::of_node(node, &types, port)).await
     }
 
-    fn backend(&self, host: &str, config: &KubeletConfig) -> Result<Upstream, Status> {
+    /// The way to a kubelet.
+    ///
+    /// - `anybody`: nobody needs to vouch for it, whatever was configured.
+    fn backend(&self, host: &str, config: &KubeletConfig, anybody: bool) -> Result<Upstream, Status> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = if anybody { &mut known.unverified } else { &mut known.verified };
         if let Some(backend) = known.get(host) {
             return Ok(backend.clone());
         }
+        let trust = if anybody { &Trust::Anybody } else { &config.trust };
         let clock = self.registry.clock().clone();
-        let made = Upstream::new(host, &config.trust, Some(&config.identity), clock);
+        let made = Upstream::new(host, trust, Some(&config.identity), clock);
         let made = made.map_err(Status::internal)?;
         if known.len() >= KUBELETS_MAX {
             known.clear();
@@ -260,14 +303,6 @@ fn is_well(code: StatusCode) -> bool {
     (StatusCode::OK..=StatusCode::PARTIAL_CONTENT).contains(&code)
 }
 
-/// What a kubelet refuses with, as kube-apiserver tells it.
-fn refusal(code: StatusCode, told: String) -> Status {
-    match code {
-        StatusCode::INTERNAL_SERVER_ERROR => Status::internal(told),
-        StatusCode::BAD_REQUEST => Status::bad_request(told),
-        StatusCode::NOT_FOUND => Status::new(Reason::NotFound, told),
-        StatusCode::UNAUTHORIZED => Status::new(Reason::Unauthorized, told),
-        StatusCode::FORBIDDEN => Status::new(Reason::Forbidden, told),
-        code => Status::internal(format!("the kubelet answered {}: {told}", code.as_u16())),
-    }
+fn asked_for_no_upgrade(asked: &ConnectRequest<'_>) -> bool {
+    forebay_proxy::asks_for_upgrade(asked.headers).is_none()
 }

@@ -8,7 +8,9 @@
 mod connect;
 mod ends;
 pub mod limits;
+mod log;
 mod members;
 mod place;
+mod refusal;
 
 pub use connect::{KubeletConfig, Kubelets};

@@ -12,6 +12,7 @@ use forebay_apimachinery::json::Reader;
 use forebay_apimachinery::options::Query;
 
 use crate::limits::TOLD_BYTES_MAX;
+use crate::log::LogOptions;
 use crate::members::{Passed, elements, members, number, of_object, text};
 
 /// The gate that kubelets declare who speak WebSocket themselves.
@@ -72,7 +73,9 @@ pub fn of_pod(pod: &[u8], name: &str, asked: Option<&str>) -> Result<PodPlace, S
         Some("") => match (own.count, own.first) {
             (1, Some(only)) => Some(only.into_owned()),
             (0, _) => {
-                return Err(Status::bad_request(format!("a container name must be specified for pod {name}")));
+                return Err(Status::bad_request(format!(
+                    "a container name must be specified for pod {name}"
+                )));
             }
             _ => {
                 let mut all = init.names;
@@ -186,10 +189,12 @@ pub fn at(host: &str, port: u16) -> Box<str> {
 /// Path and query at a kubelet.
 ///
 /// - `container`: `None` for what is the whole pod's.
+/// - `log`: the options of a log.
 pub fn target(
     subresource: &str,
     (namespace, pod, container): (&str, &str, Option<&str>),
     query: &Query,
+    log: Option<&LogOptions>,
 ) -> String {
     let place = match subresource {
         "log" => "containerLogs",
@@ -209,19 +214,9 @@ pub fn target(
         escape(value, &mut target);
         separator = '&';
     };
-    let is_set = |name: &str| query.first(name).is_some_and(|value| value != "0" && value != "false");
-    match subresource {
-        "log" => {
-            for name in ["follow", "previous", "timestamps"].into_iter().filter(|name| is_set(name)) {
-                add(name, "true");
-            }
-            for name in ["sinceSeconds", "sinceTime", "tailLines", "limitBytes", "stream"] {
-                if let Some(value) = query.first(name).filter(|value| !value.is_empty()) {
-                    add(name, value);
-                }
-            }
-        }
-        "portforward" => {
+    match (log, subresource) {
+        (Some(log), _) => log.pairs().iter().for_each(|(name, value)| add(name, value)),
+        (None, "portforward") => {
             let ports: Vec<&str> = query.all("ports").collect();
             if !ports.is_empty() {
                 add("port", &ports.join(","));
@@ -231,7 +226,7 @@ pub fn target(
             for (asked, told) in
                 [("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty")]
             {
-                if is_set(asked) {
+                if query.boolean(asked) == Some(true) {
                     add(told, "1");
                 }
             }
@@ -320,7 +315,7 @@ mod tests {
         for (subresource, query, want) in [
             (
                 "log",
-                "follow=true&tailLines=5&container=c&previous=false",
+                "follow=true&tailLines=5&container=c&previous=False",
                 "/containerLogs/ns/p/c?follow=true&tailLines=5",
             ),
             (
@@ -328,11 +323,13 @@ mod tests {
                 "command=sh&command=-c&command=echo%20%26&stdin=true&stdout=1&tty=true",
                 "/exec/ns/p/c?input=1&output=1&tty=1&command=sh&command=-c&command=echo%20%26",
             ),
-            ("attach", "stderr=true", "/attach/ns/p/c?error=1"),
+            ("attach", "stderr=true&tty=False", "/attach/ns/p/c?error=1"),
             ("portforward", "ports=80&ports=81", "/portForward/ns/p?port=80%2C81"),
         ] {
             let container = (subresource != "portforward").then_some("c");
-            assert_eq!(target(subresource, ("ns", "p", container), &Query::parse(query)), want);
+            let query = Query::parse(query);
+            let log = (subresource == "log").then(|| LogOptions::read(&query, "p").expect("in order"));
+            assert_eq!(target(subresource, ("ns", "p", container), &query, log.as_ref()), want);
         }
     }
 }

@@ -59,7 +59,7 @@ impl Query {
 
     /// # Errors
     /// Go's message for text that is not a 64-bit integer, the empty text among it.
-    pub(super) fn integer(&self, name: &str) -> Result<Option<i64>, String> {
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, String> {
         self.first(name).map(parse_int).transpose()
     }
 }
