@@ -77,7 +77,7 @@ pub async fn fetch(
                 let body = carried.whole(DOCUMENT_BYTES_MAX).await?;
                 Ok(Document { code: head.status, content_type, body })
             }
-            ProxiedAnswer::Upgraded(..) | ProxiedAnswer::Moved(_) => {
+            ProxiedAnswer::Upgraded(..) | ProxiedAnswer::Moved(_) | ProxiedAnswer::Nothing => {
                 Err(ProxyError::Broken("it speaks another protocol".to_owned()))
             }
         }

@@ -86,3 +86,18 @@ async fn options_of_connections_are_judged_alike() {
     let all = logs.chain(others.map(str::to_owned));
     are_alike(all.map(|path| (Method::GET, path))).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_pod_without_a_node_there_is_no_log_and_no_way_into_it() {
+    let mut requests = Vec::new();
+    for pod in ["one", "two", "none"] {
+        for subresource in ["log"].into_iter().chain(STREAMS) {
+            for query in ["", "?container=a", "?container=first", "?container=x"] {
+                requests.push((Method::GET, format!("{pod}/{subresource}{query}")));
+            }
+        }
+        requests
+            .extend(STREAMS.map(|subresource| (Method::POST, format!("{pod}/{subresource}?container=a"))));
+    }
+    are_alike(requests).await;
+}

@@ -231,7 +231,14 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
             response(parts, Content::Proxied(body))
         }
         ProxiedAnswer::Moved(location) => moved(&location),
+        ProxiedAnswer::Nothing => nothing(),
     }
+}
+
+fn nothing() -> HttpResponse {
+    let mut response = answer::response(status::NOTHING, "", ResponseBody::whole(""));
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
 }
 
 /// The client is to ask at another path.

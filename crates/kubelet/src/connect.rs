@@ -79,7 +79,10 @@ impl Kubelets {
         };
         let PodPlace { node, container } = self.pod(&asked).await?;
         if node.is_empty() {
-            return Ok(None);
+            return match log {
+                Some(_) => Ok(Some(ProxiedAnswer::Nothing)),
+                None => Err(Status::bad_request(format!("pod {} does not have a host assigned", asked.name))),
+            };
         }
         let Some(config) = &self.config else { return Ok(None) };
         let node = self.node(&node, config).await?;

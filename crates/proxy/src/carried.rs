@@ -27,6 +27,8 @@ pub enum ProxiedAnswer {
     Carried(Parts, Carried),
     /// The client is to ask again at another path: this server says so, and nobody else was asked.
     Moved(String),
+    /// There is nothing to answer, and nobody was asked.
+    Nothing,
     /// From here on both sides speak the protocol that they agreed on.
     Upgraded(Parts, Upgraded),
 }

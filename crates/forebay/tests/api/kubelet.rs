@@ -82,8 +82,15 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
         assert_eq!(said(&admin.get(&path).await.json()), why, "{path}");
     }
     assert_eq!(kubelet.asked().len(), 1, "of that container");
-    assert_eq!(admin.get(&format!("{PODS}/q/log?container=a")).await.code, 405, "no node has it");
+    let none = admin.get(&format!("{PODS}/q/log?container=a")).await;
+    assert_eq!((none.code, none.text()), (204, ""), "no node has it");
+    let none = admin.post(&format!("{PODS}/q/exec?container=a&command=ls"), &json!({})).await;
+    assert_eq!(said(&none.json()), "400 BadRequest: pod q does not have a host assigned");
+    let none = admin.post(&format!("{PODS}/p/exec?container=a&command=ls"), &json!({})).await;
+    assert_eq!(said(&none.json()), "400 BadRequest: Upgrade request required");
     assert_eq!(admin.get(&format!("{PODS}/none/log")).await.code, 404);
+    let deleted = admin.ask(Ask::delete(format!("{PODS}/p/exec?container=a&command=ls"))).await;
+    assert_eq!((deleted.code, admin.get(&format!("{PODS}/p/log/more")).await.code), (405, 404));
 
     for (protocol, code) in [("SPDY/3.1", "101"), ("websocket", "400")] {
         let path = format!("{PODS}/p/exec?container=a&command=ls&stdout=true");
