@@ -47,6 +47,8 @@ pub enum IdentityPart {
     FrontProxies,
     /// The certificate that is shown to aggregated servers, and its key.
     ProxyClient,
+    /// The same of kubelets, and who vouches for them.
+    KubeletClient,
 }
 
 /// How often each part was replaced, and whether what it is to be now cannot be used.
@@ -131,6 +133,11 @@ impl Identity {
         self.known.counts.replaced(IdentityPart::ProxyClient);
     }
 
+    /// The same of who shows one to kubelets.
+    pub fn shown_to_kubelets(&self) {
+        self.known.counts.replaced(IdentityPart::KubeletClient);
+    }
+
     /// Knows these tokens and no others, from the next request on.
     pub fn know(&self, tokens: &[TokenUser]) {
         self.known.credentials.know(tokens);
@@ -162,13 +169,14 @@ impl Known {
 }
 
 impl IdentityPart {
-    pub const ALL: [IdentityPart; 6] = [
+    pub const ALL: [IdentityPart; 7] = [
         IdentityPart::Serving,
         IdentityPart::ClientAuthorities,
         IdentityPart::Tokens,
         IdentityPart::AccountKeys,
         IdentityPart::FrontProxies,
         IdentityPart::ProxyClient,
+        IdentityPart::KubeletClient,
     ];
 
     /// As metrics and the log name it.
@@ -180,6 +188,7 @@ impl IdentityPart {
             IdentityPart::AccountKeys => "service-account-keys",
             IdentityPart::FrontProxies => "requestheader-client-ca",
             IdentityPart::ProxyClient => "proxy-client-certificate",
+            IdentityPart::KubeletClient => "kubelet-client-certificate",
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use forebay_aggregator::{AggregatorConfig, PublishedAuthentication};
 use forebay_apimachinery::Status;
-use forebay_kubelet::KubeletConfig;
+use forebay_kubelet::{KubeletConfig, KubeletCredentials};
 use forebay_pki::front_proxy::FRONT_PROXY_CLIENT;
 use forebay_pki::trust;
-use forebay_proxy::{ClientIdentity, RemoteHeaders, Trust};
+use forebay_proxy::{ClientIdentity, RemoteHeaders};
 use forebay_registry::Registry;
 
 use crate::error::Error;
@@ -49,14 +49,11 @@ pub fn config(prepared: &Prepared, identity: ClientIdentity) -> AggregatorConfig
 pub fn kubelets(prepared: &Prepared) -> Result<Option<KubeletConfig>, Error> {
     let Some(files) = &prepared.kubelets else { return Ok(None) };
     let decided = &prepared.config.kubelets;
-    let identity = ClientIdentity::from_pem(&files.client.cert, &files.client.key).map_err(Error::Serve)?;
-    let trust = match &files.authority {
-        Some(pem) => Trust::Bundle(pem.clone().into_bytes()),
-        // As kube-apiserver has it.
-        None => Trust::Anybody,
-    };
+    let credentials =
+        KubeletCredentials::from_pem(&files.client.cert, &files.client.key, files.authority.as_deref());
+    let credentials = credentials.map_err(Error::Serve)?;
     let (address_types, port) = (decided.address_types.clone(), decided.port);
-    Ok(Some(KubeletConfig { identity, trust, address_types, port }))
+    Ok(Some(KubeletConfig { credentials, address_types, port }))
 }
 
 /// What is told to programs beside this server.

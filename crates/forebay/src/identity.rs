@@ -1,7 +1,7 @@
 //! The files that say who this server is and whom it knows, followed while it runs: its certificate and key,
 //! the authorities of client certificates, the token file, the keys of service accounts' tokens, the
-//! authorities of proxies, what is shown to aggregated servers; those that were given and, of the first ones,
-//! those that were made.
+//! authorities of proxies, what is shown to aggregated servers and to kubelets; those that were given and, of
+//! the first ones, those that were made.
 //!
 //! In: files, looked at every [`LOOK_EVERY`]. Out: what they hold now, handed to the server that runs, each
 //! of the parts whole or not at all: a part that is being written, or whose files do not belong
@@ -24,7 +24,7 @@ use crate::auth_files;
 use crate::config::ServeConfig;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
-use crate::prepare::{self, Made, Prepared};
+use crate::prepare::{self, KubeletFiles, Made, Prepared};
 use crate::server::Replacing;
 use crate::token_key_files;
 use forebay_pki::given::{self, GivenServing};
@@ -100,6 +100,7 @@ enum Content {
     AccountKeys(TokenKeys),
     FrontProxies(String),
     ProxyClient(Box<KeyPairPem>),
+    KubeletClient(Box<KubeletFiles>),
 }
 
 /// The certificate that is shown; and what the administrator's kubeconfig says of it.
@@ -123,6 +124,7 @@ impl PartialEq for Content {
             }
             (Content::FrontProxies(one), Content::FrontProxies(other)) => one == other,
             (Content::ProxyClient(one), Content::ProxyClient(other)) => one == other,
+            (Content::KubeletClient(one), Content::KubeletClient(other)) => one == other,
             _ => false,
         }
     }
@@ -138,10 +140,8 @@ impl Files {
             made: prepared.made.clone(),
             admin: prepared.admin.clone(),
         };
-        let parts = IdentityPart::ALL.into_iter().map(|part| Followed {
-            part,
-            paths: from.paths(part),
-            counts: match part {
+        let parts = IdentityPart::ALL.into_iter().filter_map(|part| {
+            let counts = match part {
                 IdentityPart::Serving => Content::Serving(Box::new(Serving {
                     pair: prepared.serving.clone(),
                     authority: prepared.authority.clone(),
@@ -157,11 +157,10 @@ impl Files {
                 IdentityPart::ProxyClient => {
                     Content::ProxyClient(Box::new(prepared.front_proxy.client.clone()))
                 }
-            },
-            stamps: Vec::new(),
-            reads: 0,
-            changed: None,
-            refused: None,
+                IdentityPart::KubeletClient => Content::KubeletClient(Box::new(prepared.kubelets.clone()?)),
+            };
+            let paths = from.paths(part);
+            Some(Followed { part, paths, counts, stamps: Vec::new(), reads: 0, changed: None, refused: None })
         });
         let parts = parts.filter(|followed| !followed.paths.is_empty()).collect();
         Files { from, parts, port, is_unpublished: false }
@@ -247,6 +246,7 @@ impl Files {
                 self.is_unpublished = true;
             }
             Content::ProxyClient(pair) => server.show_to_others(&pair.cert, &pair.key)?,
+            Content::KubeletClient(files) => server.show_to_kubelets(files)?,
         }
         Ok(())
     }
@@ -347,6 +347,11 @@ impl Sources {
                 let files = self.config.front_proxy.client.iter();
                 files.flat_map(|files| [files.cert.clone(), files.key.clone()]).collect()
             }
+            IdentityPart::KubeletClient => {
+                let kubelets = &self.config.kubelets;
+                let client = kubelets.client.iter().flat_map(|files| [files.cert.clone(), files.key.clone()]);
+                client.chain(kubelets.authority.clone()).collect()
+            }
             IdentityPart::AccountKeys => {
                 let given = accounts.signing_key_file.iter().chain(&accounts.key_files).cloned();
                 let made = if accounts.signing_key_file.is_none() { made(&["sa.key"]) } else { Vec::new() };
@@ -370,6 +375,9 @@ impl Sources {
             IdentityPart::FrontProxies => self.proxies(now, &mut warnings).map(Content::FrontProxies),
             IdentityPart::ProxyClient => {
                 self.proxy_client(now, &mut warnings).map(|pair| Content::ProxyClient(Box::new(pair)))
+            }
+            IdentityPart::KubeletClient => {
+                self.kubelet_client(now, &mut warnings).map(|files| Content::KubeletClient(Box::new(files)))
             }
         };
         (read.map_err(|error| error.line()), warnings)
@@ -419,6 +427,11 @@ impl Sources {
             Some(files) => Ok(GivenServing::read(files, None, now, warnings)?.pair),
             None => Err(Error::Serve("no certificate for aggregated servers was given".to_owned())),
         }
+    }
+
+    fn kubelet_client(&self, now: Timestamp, warnings: &mut Vec<String>) -> Result<KubeletFiles, Error> {
+        let read = KubeletFiles::read(&self.config.kubelets, now, warnings)?;
+        read.ok_or_else(|| Error::Serve("no certificate for kubelets was given".to_owned()))
     }
 
     fn account_keys(&self) -> Result<TokenKeys, Error> {

@@ -15,7 +15,7 @@ use crate::audit_files::{self, AuditFiles};
 use crate::auth_files;
 use crate::authentication_files::AuthenticationFiles;
 use crate::authorization::AuthorizationRead;
-use crate::config::{EtcdConfig, ServeConfig};
+use crate::config::{EtcdConfig, Kubelets, ServeConfig};
 use crate::error::Error;
 use crate::exposed;
 use crate::kubeconfig::Kubeconfig;
@@ -80,11 +80,28 @@ pub struct FrontProxyFiles {
 }
 
 /// What kubelets are spoken to with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KubeletFiles {
     pub client: KeyPairPem,
     /// Who vouches for them, PEM; `None`: nobody needs to.
     pub authority: Option<String>,
+}
+
+impl KubeletFiles {
+    /// `None`: no kubelet is spoken to.
+    ///
+    /// # Errors
+    /// A file that cannot be used.
+    pub fn read(
+        decided: &Kubelets,
+        now: Timestamp,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<KubeletFiles>, Error> {
+        let Some(files) = &decided.client else { return Ok(None) };
+        let client = GivenServing::read(files, None, now, warnings)?.pair;
+        let authority = decided.authority.as_deref().map(given::read_authorities).transpose()?;
+        Ok(Some(KubeletFiles { client, authority }))
+    }
 }
 
 /// Where what was made is.
@@ -254,18 +271,7 @@ impl Given {
                 Some(files) => Some(GivenServing::read(files, None, now, warnings)?.pair),
                 None => None,
             },
-            kubelets: match &config.kubelets.client {
-                Some(files) => Some(KubeletFiles {
-                    client: GivenServing::read(files, None, now, warnings)?.pair,
-                    authority: config
-                        .kubelets
-                        .authority
-                        .as_deref()
-                        .map(given::read_authorities)
-                        .transpose()?,
-                }),
-                None => None,
-            },
+            kubelets: KubeletFiles::read(&config.kubelets, now, warnings)?,
             authorization: AuthorizationRead::read(&config.authorization)?,
             signing_key: accounts
                 .signing_key_file

@@ -14,7 +14,7 @@ use forebay_auth::Authorizers;
 use forebay_controllers::{RootCa, Signing};
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
-use forebay_kubelet::{KubeletConfig, Kubelets};
+use forebay_kubelet::{KubeletConfig, KubeletCredentials, Kubelets};
 use forebay_node_rights::NodesInForce;
 use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
 use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
@@ -31,7 +31,7 @@ use crate::authorization::{Chain, Reloading};
 use crate::config::{Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
-use crate::prepare::{self, Prepared};
+use crate::prepare::{self, KubeletFiles, Prepared};
 use crate::remote::Remote;
 use crate::store::Store;
 use forebay_pki::trust;
@@ -79,6 +79,7 @@ pub struct Replacing {
     trusted: Trusted,
     authentication: watch::Sender<PublishedAuthentication>,
     shown_to_others: ClientIdentity,
+    kubelets: Option<KubeletCredentials>,
     made_proxy_authority: Option<String>,
 }
 
@@ -114,6 +115,18 @@ impl Replacing {
     pub fn show_to_others(&self, cert: &str, key: &str) -> Result<(), String> {
         self.shown_to_others.replace(cert, key)?;
         self.identity.shown_to_others();
+        Ok(())
+    }
+
+    /// Shows another certificate to kubelets, and believes other authorities of theirs.
+    ///
+    /// # Errors
+    /// It cannot be used, and what was shown still is.
+    pub fn show_to_kubelets(&self, files: &KubeletFiles) -> Result<(), String> {
+        if let Some(kubelets) = &self.kubelets {
+            kubelets.replace(&files.client.cert, &files.client.key, files.authority.as_deref())?;
+            self.identity.shown_to_kubelets();
+        }
         Ok(())
     }
 
@@ -221,6 +234,7 @@ impl Server {
             trusted: self.trusted.clone(),
             authentication: self.authentication.clone(),
             shown_to_others: self.shown_to_others.clone(),
+            kubelets: self.kubelets.as_ref().map(|kubelets| kubelets.credentials.clone()),
             made_proxy_authority: self.made_proxy_authority.clone(),
         }
     }

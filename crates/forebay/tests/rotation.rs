@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use common::aggregated::Aggregated;
 use common::{Ask, Client, Identity, Protocol, Scratch, text};
 use forebay::config::{Host, ServeConfig};
 use forebay::flags::argv;
@@ -365,4 +366,59 @@ async fn replaced_authorities_of_proxies_take_those_along_and_let_others_in() {
     let told = admin.get(TRUST).await.expect(200);
     let told = text(&told, "/data/requestheader-client-ca-file").to_owned();
     assert!(told.contains(other.ca_cert.trim()), "programs beside it are told: {told}");
+}
+
+/// A kubelet that knows the authority of `second` alone, and for which nobody vouches.
+#[tokio::test]
+async fn a_certificate_for_kubelets_is_read_again_and_who_wants_that_needs_nobody_to_vouch_for_them() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let scratch = Scratch::new();
+    let ((_, first), (_, second)) = (made(&scratch, "first"), made(&scratch, "second"));
+    let file = |name: &str| scratch.path().join(name);
+    let (chain, key, authority) = (file("kubelet.crt"), file("kubelet.key"), file("kubelets.crt"));
+    put(&chain, &first.admin.cert);
+    put(&key, &first.admin.key);
+    put(&authority, &first.ca_cert);
+    let kubelet = Aggregated::start(&second.ca_cert).await;
+    let flags = [
+        format!("--cert-dir={}", scratch.path().join("first").display()),
+        ALLOW.to_owned(),
+        "--disable-admission-plugins=ServiceAccount".to_owned(),
+        format!("--kubelet-client-certificate={}", chain.display()),
+        format!("--kubelet-client-key={}", key.display()),
+        format!("--kubelet-certificate-authority={}", authority.display()),
+    ];
+    let mut server = Running::start(&scratch, &flags).await;
+    let admin = server.admin(&first, &first).await;
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n" },
+        "status": {
+            "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
+            "daemonEndpoints": { "kubeletEndpoint": { "Port": kubelet.port } },
+        },
+    });
+    admin.post("/api/v1/nodes", &node).await.expect(201);
+    let spec = json!({ "containers": [{ "name": "a", "image": "i" }], "nodeName": "n" });
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "spec": spec });
+    admin.post(PODS, &pod).await.expect(201);
+    let (log, unverified) =
+        (format!("{PODS}/p/log"), format!("{PODS}/p/log?insecureSkipTLSVerifyBackend=true"));
+
+    let refused = admin.get(&log).await;
+    let (told, url) =
+        (refused.json(), format!("https://127.0.0.1:{}/containerLogs/default/p/a", kubelet.port));
+    let why = told["message"].as_str().unwrap_or_default();
+    assert!(refused.code == 500 && told["reason"].is_null(), "{told}");
+    assert!(why.starts_with(&format!("Get {url:?}: tls: failed to verify certificate: x509: ")), "{why}");
+    assert_eq!(admin.get(&unverified).await.code, 500, "it does not know whom it is shown");
+
+    put(&chain, &second.admin.cert);
+    put(&key, &second.admin.key);
+    server.look().await;
+    let answer = admin.get(&unverified).await;
+    assert_eq!((answer.code, answer.text()), (200, "/containerLogs/default/p/a\n"));
+    assert_eq!(admin.get(&log).await.code, 500, "nobody vouches for it");
+    fs::write(&chain, "nothing").expect("written");
+    server.look().await;
+    assert_eq!(admin.get(&unverified).await.code, 200, "what cannot be used changes nothing");
 }

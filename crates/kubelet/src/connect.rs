@@ -12,13 +12,14 @@ use std::sync::{Mutex, PoisonError};
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
 use forebay_proxy::{
-    ClientIdentity, ConnectRequest, Connects, Forwarded, Links, ProxiedAnswer, ProxyError, RequestBody, Trust, Upstream,
+    ConnectRequest, Connects, Forwarded, Links, ProxiedAnswer, ProxyError, RequestBody, Trust, Upstream,
     Visits, forward, visit,
 };
 use forebay_registry::Registry;
 use http::header::LOCATION;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
+use crate::credentials::KubeletCredentials;
 use crate::ends::{self, End, Ends};
 use crate::limits::{KUBELETS_MAX, READ_APART_BYTES, REFUSAL_BYTES_MAX};
 use crate::log::LogOptions;
@@ -27,8 +28,7 @@ use crate::refusal;
 
 /// What asking kubelets takes.
 pub struct KubeletConfig {
-    pub identity: ClientIdentity,
-    pub trust: Trust,
+    pub credentials: KubeletCredentials,
     /// The first that a node has is where it is reached.
     pub address_types: Vec<String>,
     /// Of kubelets whose node does not say.
@@ -52,6 +52,8 @@ struct Known {
     verified: HashMap<Box<str>, Upstream>,
     // For those who want nobody to vouch for them.
     unverified: HashMap<Box<str>, Upstream>,
+    // Of the credentials that they are known by.
+    turn: u64,
 }
 
 /// Where a request goes.
@@ -230,13 +232,18 @@ impl Kubelets {
     /// - `anybody`: nobody needs to vouch for it, whatever was configured.
     fn backend(&self, host: &str, config: &KubeletConfig, anybody: bool) -> Result<Upstream, Status> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (trust, turn) = config.credentials.trust();
+        if known.turn != turn {
+            // What was agreed upon with the certificate of before is not gone on with.
+            *known = Known { turn, ..Known::default() };
+        }
         let known = if anybody { &mut known.unverified } else { &mut known.verified };
         if let Some(backend) = known.get(host) {
             return Ok(backend.clone());
         }
-        let trust = if anybody { &Trust::Anybody } else { &config.trust };
+        let trust = if anybody { Trust::Anybody } else { trust };
         let clock = self.registry.clock().clone();
-        let made = Upstream::new(host, trust, Some(&config.identity), clock);
+        let made = Upstream::new(host, &trust, Some(&config.credentials.identity()), clock);
         let made = made.map_err(Status::internal)?;
         if known.len() >= KUBELETS_MAX {
             known.clear();

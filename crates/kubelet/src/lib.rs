@@ -6,6 +6,7 @@
 //! somebody may; tells a kubelet who asks; translates a protocol into another.
 
 mod connect;
+mod credentials;
 mod ends;
 pub mod limits;
 mod log;
@@ -14,3 +15,4 @@ mod place;
 mod refusal;
 
 pub use connect::{KubeletConfig, Kubelets};
+pub use credentials::KubeletCredentials;
