@@ -18,7 +18,7 @@ use forebay_proxy::{
 use forebay_room::Held;
 use forebay_transport::websocket;
 use http::response::Parts;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderValue, Method, Response, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
@@ -236,7 +236,7 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
 }
 
 fn nothing() -> HttpResponse {
-    let mut response = answer::response(StatusCode::NO_CONTENT, "", ResponseBody::whole(""));
+    let mut response = answer::response(status::NOTHING, "", ResponseBody::whole(""));
     response.headers_mut().remove(header::CONTENT_TYPE);
     response
 }

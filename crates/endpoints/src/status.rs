@@ -19,6 +19,8 @@ pub const OK: StatusCode = StatusCode::OK;
 pub const UNCHANGED: StatusCode = StatusCode::NOT_MODIFIED;
 /// The document has another path.
 pub const MOVED: StatusCode = StatusCode::MOVED_PERMANENTLY;
+/// There is nothing to answer.
+pub const NOTHING: StatusCode = StatusCode::NO_CONTENT;
 /// The connection speaks another protocol from here on.
 pub const UPGRADED: StatusCode = StatusCode::SWITCHING_PROTOCOLS;
 /// What a check has found, and a request whose path nobody could take apart.

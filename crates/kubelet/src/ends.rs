@@ -1,7 +1,7 @@
 //! What a request to `proxy` leads to: who listens in a pod, behind a service, on a node.
 //!
-//! In: the name in a path, objects as they are stored. Out: an address and whether it is encrypted there; or what is
-//! wrong, in upstream's words. Never: an address of this machine itself, or of its link.
+//! In: the name in a path, objects as they are stored. Out: an address and whether it is encrypted there; or
+//! what is wrong, in upstream's words. Never: an address of this machine itself, or of its link.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/pod/strategy.go`, `registry/core/service/storage/storage.go`,
 //! `registry/core/node/strategy.go`.
