@@ -58,15 +58,12 @@ pub(crate) async fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> R
     let _trees = lease.scope();
     let view = View::of(write, context).await?;
     let mut judging = Judging { write, view, left: WRITE_COST_MAX, warnings: Vec::new(), denied: None };
-    for hook in hooks.iter() {
-        judging.ask(hook).await?;
-    }
+    let judged = judging.ask_all(&hooks).await;
     let Judging { warnings, denied, .. } = judging;
-    if let Some(denial) = denied {
-        return Err(refused(write, denial));
-    }
+    // Whether or not something is against the write.
     write.remarks.extend(warnings);
-    Ok(())
+    judged?;
+    denied.map_or(Ok(()), |denial| Err(refused(write, denial)))
 }
 
 pub(super) fn is_excluded(served: &Served) -> bool {
@@ -97,6 +94,13 @@ struct Judging<'w, 'a> {
 }
 
 impl<'w, 'a> Judging<'w, 'a> {
+    async fn ask_all(&mut self, hooks: &[Hook]) -> Result<(), Status> {
+        for hook in hooks {
+            self.ask(hook).await?;
+        }
+        Ok(())
+    }
+
     /// Asks one policy, by each of its bindings.
     async fn ask(&mut self, hook: &Hook) -> Result<(), Status> {
         let policy = &*hook.policy;
