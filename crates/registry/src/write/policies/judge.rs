@@ -13,7 +13,7 @@ use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
 use forebay_catalog::{RequestContext, Served};
 use forebay_policy::limits::WRITE_COST_MAX;
 use forebay_policy::{
-    Binding, FailurePolicy, Finding, Findings, Hook, Matched, ParamKind, Policy, ValidationAction,
+    Binding, FailurePolicy, Finding, Findings, Hook, Inputs, Matched, ParamKind, Policy, ValidationAction,
 };
 use forebay_webhooks::ConditionsOf;
 use serde_json::Value;
@@ -191,20 +191,19 @@ impl<'w, 'a> Judging<'w, 'a> {
             }
         }
         let Some(objects) = &asking.objects else { return Ok(()) };
-        let (left, clock) = (&mut self.left, &self.view.context.clock);
+        let clock = &self.view.context.clock;
         let (metrics, operation) = (&self.view.context.config.webhook_metrics, self.view.operation());
-        let since = clock.now();
-        let looked = |errors| {
-            let of = (&policy.name, ConditionsOf::Policy);
-            metrics.conditions(of, operation, clock.now() - since, errors);
+        let (since, mut looked) = (clock.now(), None);
+        let (of, left) = (asking.equivalent, &mut self.left);
+        let evaluate = |inputs: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64| {
+            looked = None;
+            let errors = |errors| looked = Some((errors, clock.now() - since));
+            policy.validate(inputs, for_conditions, left, errors)
         };
-        let outcome = self.view.with_inputs(
-            self.write,
-            asking.equivalent,
-            objects,
-            params,
-            |inputs, for_conditions| policy.validate(inputs, for_conditions, left, looked),
-        );
+        let outcome = self.view.with_inputs(self.write, of, objects, params, left, evaluate).await;
+        if let Some((errors, took)) = looked {
+            metrics.conditions((&policy.name, ConditionsOf::Policy), operation, took, errors);
+        }
         let took = clock.now() - since;
         let outcome = asking.note(outcome, &self.write.target.context);
         self.decide(policy, binding, outcome, took);
