@@ -133,10 +133,8 @@ fn a_pattern_that_is_a_value_is_compiled_once_and_many_are_counted() {
     let (result, _) = eval("self.list.all(x, x.matches(self.pattern))", &object, u64::MAX);
     assert_eq!(result, Ok("Bool(true)".to_owned()));
     let object = json!({ "patterns": (0..100).map(large).collect::<Vec<_>>() });
-    for ask in ["'a'.matches(p)", "'a'.find(p) == 'a'", "'a'.findAll(p) == ['a']"] {
-        let (result, _) = eval(&format!("self.patterns.all(p, {ask})"), &object, u64::MAX);
-        assert_eq!(result, Err(Error::CostExceeded), "{ask}");
-    }
+    let (result, _) = eval("self.patterns.all(p, 'a'.find(p) == 'a')", &object, u64::MAX);
+    assert_eq!(result, Err(Error::CostExceeded));
     let object = json!({ "patterns": (0..100).map(|at| format!("{at}|a")).collect::<Vec<_>>() });
     let (result, _) = eval("self.patterns.all(p, 'a'.matches(p))", &object, u64::MAX);
     assert_eq!(result, Ok("Bool(true)".to_owned()));

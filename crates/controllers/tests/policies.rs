@@ -2,7 +2,7 @@
 
 mod world;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use world::World;
 
 const POLICIES: &str = "admissionregistration.k8s.io@v1/validatingadmissionpolicies";
