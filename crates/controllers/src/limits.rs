@@ -43,7 +43,8 @@ const _: () = assert!(NOTICES_MAX > 0 && WORK_MAX > 0 && WRITES_MAX > 0);
 /// not, nor those of the rules behind it.
 pub const TYPES_MAX: usize = 10;
 
-/// The same of a whole policy, about: no rule is looked at once there are as many. Upstream has no such bound.
+/// The same of a whole policy, about: no rule is looked at once there are as many. Upstream has no such
+/// bound.
 pub const POLICY_TYPES_MAX: usize = 64;
 
 /// Before the status of a FlowSchema that could not be written is written again.

@@ -1,7 +1,7 @@
 //! `pattern`: what a CRD's schemas ask of texts.
 //!
-//! In: a schema as it is written. Out: its patterns, and whether those of one CRD take more together than they
-//! may. Never compiles one twice: `re2` does that, for all of them.
+//! In: a schema as it is written. Out: its patterns, and whether those of one CRD take more together than
+//! they may. Never compiles one twice: `re2` does that, for all of them.
 
 use std::collections::HashSet;
 

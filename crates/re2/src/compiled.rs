@@ -1,9 +1,9 @@
 //! Compiled patterns: one for each text in the whole process, and only so many bytes of them.
 //!
 //! In: a pattern. Out: what it was compiled to, or why it is none. All schemas and expressions share one
-//! cache, from which what was used longest ago goes first: how many there are, and how often they are written,
-//! decides nothing. The state belongs to whoever holds the cache's lock, for a look into a map; nothing is
-//! compiled under it.
+//! cache, from which what was used longest ago goes first: how many there are, and how often they are
+//! written, decides nothing. The state belongs to whoever holds the cache's lock, for a look into a map;
+//! nothing is compiled under it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! Regular expressions as Go's RE2 reads them, run by the `regex` crate: in time that is linear in the text.
 //!
-//! In: a pattern as users of Kubernetes write it, in a schema or an expression. Out: whether it is valid (with
-//! Go's message if not), whether it matches, what it finds. [`translate`] owns the differences between the two
-//! dialects, [`compiled`] what is compiled and how much of that is kept; this file is what others hold of a
-//! pattern. Never compiles before the first use; never knows whose the pattern is.
+//! In: a pattern as users of Kubernetes write it, in a schema or an expression. Out: whether it is valid
+//! (with Go's message if not), whether it matches, what it finds. [`translate`] owns the differences
+//! between the two dialects, [`compiled`] what is compiled and how much of that is kept; this file is
+//! what others hold of a pattern. Never compiles before the first use; never knows whose the pattern is.
 
 mod class;
 mod compiled;

@@ -1,12 +1,14 @@
-//! Every limit of this crate, with its arithmetic. At a limit a pattern is refused; what is kept is let go of.
+//! Every limit of this crate, with its arithmetic. At a limit a pattern is refused; what is kept is let
+//! go of.
 
 /// Bytes that a compiled pattern may have: the least of these that it fits in is what it counts as. The
 /// last are as many as a few thousand counted repetitions of an ASCII class need; what is larger is refused
 /// ("expression too large"): that of a schema or of an expression when it is written.
 pub const PATTERN_SIZES: [usize; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-/// Bytes of a pattern as it is written. To read one takes some hundred times as many, once; compiled, a letter
-/// takes twenty or more, so that a longer one would hardly fit. It is refused ("expression too large").
+/// Bytes of a pattern as it is written. To read one takes some hundred times as many, once; compiled, a
+/// letter takes twenty or more, so that a longer one would hardly fit. It is refused ("expression too
+/// large").
 pub const PATTERN_TEXT_BYTES_MAX: usize = 128 << 10;
 
 /// Bytes that are made to read a pattern, for each byte of it.

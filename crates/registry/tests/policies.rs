@@ -206,8 +206,8 @@ async fn selectors_are_asked_as_far_as_they_can_be_read() {
 #[tokio::test]
 async fn conditions_wait_too_and_what_is_asked_again_is_paid_for_once() {
     let world = World::new().await;
-    // Each check costs a thirtieth of what a policy may, and five hundred of them what all may of a write. Asked
-    // again and again, those of two policies would cost more.
+    // Each check costs a thirtieth of what a policy may, and five hundred of them what all may of a
+    // write. Asked again and again, those of two policies would cost more.
     let asks =
         |of: &str, at: usize| format!("authorizer.group('').resource('{of}{at}').check('get').allowed()");
     for name in ["p", "q"] {

@@ -74,7 +74,8 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(scaled(mantissa, more, exponent))
 }
 
-/// `mantissa` times two to the power of `exponent`, and a little more if `more`; to even if it is between two.
+/// `mantissa` times two to the power of `exponent`, and a little more if `more`; to even if it is between
+/// two.
 fn scaled(mantissa: u64, more: bool, exponent: i64) -> f64 {
     let bits = 64 - i64::from(mantissa.leading_zeros());
     let leading = exponent + bits - 1;

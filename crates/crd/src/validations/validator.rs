@@ -272,7 +272,8 @@ impl Judgement {
                 true => [Some(own), Some(Cel::Optional(old.map(Arc::new)))],
                 false => [Some(own), old],
             });
-            // What a rule says of a failure sees what was there as it was, also where the rule may do without.
+            // What a rule says of a failure sees what was there as it was, also where the rule may do
+            // without.
             let plain = values.clone().map(|(own, old)| [Some(own), old]);
             self.rule(rule, compiled, [&variables, &plain], at)?;
         }
