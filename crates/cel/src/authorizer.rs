@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+/// What one check costs; upstream's, so that an evaluation can have two.
+pub const CHECK_COST: u64 = crate::cost::CHECK;
+
 /// On whose behalf it is asked.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Asker {
     /// Whoever sent the request.
     #[default]
@@ -18,7 +21,7 @@ pub enum Asker {
 }
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Check {
     Path {
         asker: Asker,
@@ -33,7 +36,7 @@ pub enum Check {
 }
 
 /// A check of a resource; selectors are as they were written, empty if none were.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ResourceCheck {
     pub asker: Asker,
     pub group: Arc<str>,

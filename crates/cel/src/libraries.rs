@@ -13,6 +13,7 @@ mod addresses;
 mod authorize;
 pub(crate) mod collections;
 mod convert;
+mod floats;
 mod formats;
 pub(crate) mod formatting;
 mod function;

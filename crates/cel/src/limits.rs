@@ -24,9 +24,9 @@ pub const ISSUES_MAX: usize = 100;
 /// What one evaluation may cost unless its caller says less: apiserver's limit for a call.
 pub const PER_CALL_COST_MAX: u64 = 1_000_000;
 
-/// Bytes of a pattern as it is compiled: repetitions within repetitions multiply, and a text of a few bytes
-/// would be many megabytes.
-pub const PATTERN_BYTES_MAX: usize = 1 << 20;
+/// Patterns that are values and that one evaluation keeps compiled, of those that it asked for last. What it
+/// compiles counts among what it makes, [`MADE_BYTES_MAX`]: some three thousand of the usual size.
+pub const PATTERNS_OF_VALUES_MAX: usize = 8;
 
 /// Digits after the point that `format` writes: what a double can have is far less.
 pub const PRECISION_MAX: usize = 1000;

@@ -61,7 +61,7 @@ fn call(checked: &Checked, id: Id, args: &[Id], issues: &mut Issues) {
         ("duration", _) => false,
         ("timestamp", Literal::String(text)) => time::timestamp(text).is_ok(),
         ("timestamp", Literal::Int(seconds)) => time::in_range(Timestamp::utc(*seconds, 0)).is_ok(),
-        ("matches", Literal::String(pattern)) => matcher::compile(pattern).is_ok(),
+        ("matches", Literal::String(pattern)) => matcher::is_valid(pattern),
         _ => return,
     };
     if !is_right {

@@ -126,6 +126,21 @@ fn patterns_that_multiply_are_refused() {
 }
 
 #[test]
+fn a_pattern_that_is_a_value_is_compiled_once_and_many_are_counted() {
+    // A megabyte and more, compiled.
+    let large = |at: usize| format!("{at}|a|{}", "[a-z]{1000}".repeat(40));
+    let object = json!({ "list": vec!["a"; 500], "pattern": large(0) });
+    let (result, _) = eval("self.list.all(x, x.matches(self.pattern))", &object, u64::MAX);
+    assert_eq!(result, Ok("Bool(true)".to_owned()));
+    let object = json!({ "patterns": (0..100).map(large).collect::<Vec<_>>() });
+    let (result, _) = eval("self.patterns.all(p, 'a'.find(p) == 'a')", &object, u64::MAX);
+    assert_eq!(result, Err(Error::CostExceeded));
+    let object = json!({ "patterns": (0..100).map(|at| format!("{at}|a")).collect::<Vec<_>>() });
+    let (result, _) = eval("self.patterns.all(p, 'a'.matches(p))", &object, u64::MAX);
+    assert_eq!(result, Ok("Bool(true)".to_owned()));
+}
+
+#[test]
 fn a_text_that_is_selected_is_borrowed_from_the_tree() {
     let object = json!({"metadata": {"name": "web"}});
     let env = Env::new(36).with("self", Type::Dyn);

@@ -42,8 +42,13 @@ pub const QUEUE_KEPT: usize = 1_024;
 
 const _: () = assert!(NOTICES_MAX > 0 && WORK_MAX > 0 && WRITES_MAX > 0);
 
-/// Kinds that the expressions of a policy are checked over, as upstream has it: those beyond are not.
+/// Kinds of one rule that the expressions of a policy are checked over, as upstream has it: those beyond are
+/// not, nor those of the rules behind it.
 pub const TYPES_MAX: usize = 10;
+
+/// The same of a whole policy, about: no rule is looked at once there are as many. Upstream has no such
+/// bound.
+pub const POLICY_TYPES_MAX: usize = 64;
 
 /// Before the status of a FlowSchema that could not be written is written again.
 pub const FLOW_STATUS_RETRY: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@
 
 mod types;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use forebay_apimachinery::options::{ListOptions, PatchOptions};
@@ -22,7 +22,7 @@ use forebay_rt::Instant;
 use serde_json::{Value, json};
 
 use crate::acting::ActingRegistry;
-use crate::limits::TYPES_MAX;
+use crate::limits::{POLICY_TYPES_MAX, TYPES_MAX};
 use crate::objects::{built_in, collection, find, named};
 use crate::queue::{Queue, Verdict};
 use crate::run::Named;
@@ -105,28 +105,42 @@ async fn sync(registry: &ActingRegistry, name: &str) -> Result<(), Status> {
 /// The kinds that a policy names, in the order of their names; those that stand for others are not looked
 /// for.
 fn kinds(policy: &Value, catalog: &Catalog) -> Vec<Arc<Served>> {
-    let mut found: BTreeSet<GroupVersionKind> = BTreeSet::new();
-    let mut served = Vec::new();
+    let mut found: BTreeMap<GroupVersionKind, Arc<Served>> = BTreeMap::new();
     let rules = policy["spec"]["matchConstraints"]["resourceRules"].as_array();
     for rule in rules.into_iter().flatten() {
-        let named = |member: &str, but: &[char]| -> Vec<&str> {
-            let all = rule[member].as_array().into_iter().flatten().filter_map(Value::as_str);
-            all.filter(|name| !name.contains(but)).collect()
-        };
-        let (groups, versions) = (named("apiGroups", &['*']), named("apiVersions", &['*']));
-        for resource in named("resources", &['*', '/']) {
-            for group in &groups {
-                for version in &versions {
-                    let Some(known) = catalog.resource(group, version, resource) else { continue };
-                    if found.len() < TYPES_MAX && found.insert(known.gvk.clone()) {
-                        served.push(known.clone());
-                    }
+        let of_rule = kinds_of_rule(rule, catalog);
+        let is_last = of_rule.len() == TYPES_MAX;
+        found.extend(of_rule.into_iter().map(|served| (served.gvk.clone(), served)));
+        if is_last || found.len() >= POLICY_TYPES_MAX {
+            break;
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Those of a rule, the first [`TYPES_MAX`] by the names of groups, versions and resources; upstream looks at
+/// no further rule once one has as many.
+fn kinds_of_rule(rule: &Value, catalog: &Catalog) -> Vec<Arc<Served>> {
+    // Only what is served is looked for: a rule may name thousands of each.
+    let named = |member: &str, of: fn(&Served) -> &str| -> BTreeSet<&str> {
+        let all = rule[member].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let known: BTreeSet<&str> = catalog.iter().map(|served| of(served)).collect();
+        all.filter(|name| known.contains(name)).collect()
+    };
+    let resources = named("resources", Served::resource);
+    let (groups, versions) = (named("apiGroups", Served::group), named("apiVersions", |it| &it.gvr.version));
+    let mut found = Vec::new();
+    for group in &groups {
+        for version in &versions {
+            for resource in &resources {
+                found.extend(catalog.resource(group, version, resource).cloned());
+                if found.len() == TYPES_MAX {
+                    return found;
                 }
             }
         }
     }
-    served.sort_by(|one, two| one.gvk.cmp(&two.gvk));
-    served
+    found
 }
 
 fn params(policy: &Value, catalog: &Catalog) -> Option<Arc<Served>> {

@@ -6,28 +6,9 @@
 /// later, such as patches.
 pub const DEPTH_MAX: usize = 256;
 
-/// Bytes that a compiled `pattern` may have: the least of these that it fits in is what it counts as. The
-/// last are as many as a few thousand counted repetitions of an ASCII class need; what is larger is refused
-/// when the CRD is written ("expression too large"), never later.
-pub const PATTERN_SIZES: [usize; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-
-/// Bytes of the lazily built automaton that one pattern may keep per thread and direction.
-pub const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
-
 /// Bytes of all patterns of one CRD, compiled: 1,024 of the usual, four of the largest. A CRD with more is
 /// refused. To compile so many takes some tenths of a second.
 pub const PATTERNS_BYTES_MAX: usize = 16 << 20;
-
-/// Bytes of compiled patterns that are kept for all CRDs together: some two hundred of the usual with all
-/// that matching makes of them. Those that were used longest ago are let go of, and compiled again when they
-/// are asked.
-pub const PATTERNS_KEPT_BYTES_MAX: usize = 64 << 20;
-
-/// Nesting of groups in a pattern.
-pub const PATTERN_DEPTH_MAX: usize = 250;
-
-/// Largest count in a repetition such as `a{1000}`; Go's limit.
-pub const REPEAT_MAX: u32 = 1000;
 
 /// Selectable fields of one version.
 pub const SELECTABLE_FIELDS_MAX: usize = 8;

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use forebay_apimachinery::{Seen, steps};
 use forebay_cel::decl::Decl;
+use forebay_re2::Pattern;
 use serde_json::{Map, Value};
 
 use super::choices::Choices;
-use super::pattern::Pattern;
 use super::props::{Props, SchemaOrBool};
 use super::validations::Declarations;
 

@@ -10,7 +10,6 @@
 use serde_json::Value;
 
 use super::field::{BadValue, Faults, FieldError, Path};
-use super::pattern;
 use super::props::{Items, Props, SchemaOrBool};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -242,7 +241,7 @@ fn junctors(schema: Props<'_>, skip: Skip, path: &Path<'_>, errors: &mut Faults)
         value_validation(not, Skip::default(), &path.child("not"), errors);
     }
     let pattern = schema.str("pattern");
-    if let Some(message) = pattern::check(pattern).err().filter(|_| !pattern.is_empty()) {
+    if let Some(message) = forebay_re2::check(pattern).err().filter(|_| !pattern.is_empty()) {
         let detail = format!("must be a valid regular expression, but isn't: {message}");
         errors.push(FieldError::invalid(&path.child("pattern"), BadValue::Text(pattern), detail));
     }

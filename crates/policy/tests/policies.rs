@@ -98,6 +98,19 @@ fn an_audit_log_is_told_what_annotations_say() {
 }
 
 #[test]
+fn annotations_know_nothing_of_who_may_what_and_fail_as_upstream_s_do() {
+    let spec = |failure: &str| {
+        json!({ "failurePolicy": failure, "validations": [{ "expression": "true" }], "auditAnnotations": [
+            { "key": "a", "valueExpression": "string(authorizer.path('/a').check('get').allowed())" },
+        ] })
+    };
+    let expression = "string(authorizer.path('/a').check('get').allowed())";
+    let why = format!("expression '{expression}' resulted in error: no such attribute(s): authorizer");
+    check(spec("Fail"), json!({}), &format!("denied: {why}\n"));
+    check(spec("Ignore"), json!({}), "");
+}
+
+#[test]
 fn what_cannot_be_evaluated_and_does_not_count_is_told_apart() {
     let spec = json!({ "failurePolicy": "Ignore", "validations": [{ "expression": "object.data.none == 'x'" }],
         "matchConditions": [{ "name": "has", "expression": "has(object.data)" }] });

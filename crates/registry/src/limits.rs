@@ -85,6 +85,10 @@ pub(crate) const CHARGE_WAIT: Duration = Duration::from_secs(10);
 /// parameters. Those beyond are not kept.
 pub(crate) const NOTED_MAX: usize = 64;
 
+/// Checks of an expression's `authorizer` that one admission waits for: each of them costs so much that the
+/// policies of one write can pay for some six hundred. Those beyond have no decision, and say that.
+pub(crate) const ANSWERS_MAX: usize = 512;
+
 // Webhooks.
 
 /// Warnings of webhooks that one write keeps: their header has room for fewer.

@@ -1,5 +1,6 @@
 //! From one type to another.
 
+use super::floats;
 use super::function::{Found, Plain, wrong};
 use crate::error::Error;
 use crate::objects::Object;
@@ -52,9 +53,7 @@ fn double<'a>(it: &Value<'a>) -> Found<'a> {
         Value::Int(it) => *it as f64,
         Value::Uint(it) => *it as f64,
         Value::String(text) => {
-            let plain = text.trim_start_matches(['+', '-']);
-            let read = if plain.contains('_') { None } else { text.parse().ok() };
-            read.ok_or_else(|| Error::new("type conversion error from 'string' to 'double'"))?
+            floats::read(text).ok_or_else(|| Error::new("type conversion error from 'string' to 'double'"))?
         }
         _ => return wrong(),
     }))
@@ -99,7 +98,7 @@ fn string<'a>(it: &Value<'a>) -> Found<'a> {
         Value::Bool(it) => it.to_string(),
         Value::Int(it) => it.to_string(),
         Value::Uint(it) => it.to_string(),
-        Value::Double(it) => go_double(*it),
+        Value::Double(it) => floats::text(*it),
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(_) => return Err(Error::new("invalid UTF-8 in bytes, cannot convert to string")),
@@ -113,22 +112,4 @@ fn string<'a>(it: &Value<'a>) -> Found<'a> {
         },
         _ => return wrong(),
     }))
-}
-
-/// The shortest digits that are the same number, with an exponent below -4 and from 21 on.
-pub(super) fn go_double(it: f64) -> String {
-    if it.is_nan() {
-        return "NaN".into();
-    }
-    if it.is_infinite() {
-        return if it > 0.0 { "+Inf" } else { "-Inf" }.into();
-    }
-    let scientific = format!("{it:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..21).contains(&exponent) {
-        return it.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }

@@ -1,6 +1,6 @@
 //! `format`: values in a text.
 
-use super::convert::go_double;
+use super::floats;
 use super::function::{Context, Found};
 use crate::error::Error;
 use crate::limits::{MADE_BYTES_MAX, PRECISION_MAX};
@@ -211,9 +211,9 @@ fn shown(out: &mut String, value: &Value<'_>, top: bool) -> Result<(), Error> {
         Value::Bool(it) => out.push_str(&it.to_string()),
         Value::Int(it) => out.push_str(&it.to_string()),
         Value::Uint(it) => out.push_str(&it.to_string()),
-        Value::Double(it) if top => out.push_str(&go_double(*it)),
+        Value::Double(it) if top => out.push_str(&floats::text(*it)),
         Value::Double(it) if it.is_finite() => out.push_str(&format!("{it:.6}")),
-        Value::Double(it) => quoted(out, "", &go_double(*it)),
+        Value::Double(it) => quoted(out, "", &floats::text(*it)),
         Value::Bytes(bytes) if !top => quoted(out, "b", &String::from_utf8_lossy(bytes)),
         Value::Duration(it) if !top => {
             quoted(out, "duration(", &time::seconds_text(*it));

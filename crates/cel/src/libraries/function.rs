@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::matcher::Pattern;
+use super::matcher::{Pattern, Patterns};
 use crate::authorizer::Authorizer;
 use crate::error::Error;
 use crate::limits::{ELEMENT_BYTES, MADE_BYTES_MAX};
@@ -18,11 +18,12 @@ pub(crate) struct Context<'a> {
     /// Bytes that were made of values: a cost does not count what some functions multiply.
     made: Cell<u64>,
     pub steps: Steps,
+    pub(super) patterns: Patterns,
 }
 
 impl<'a> Context<'a> {
     pub fn new(authorizer: Option<&'a dyn Authorizer>) -> Context<'a> {
-        Context { authorizer, made: Cell::new(0), steps: Steps::default() }
+        Context { authorizer, made: Cell::new(0), steps: Steps::default(), patterns: Patterns::default() }
     }
 
     /// Notes what is about to be made.

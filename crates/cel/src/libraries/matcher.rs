@@ -1,17 +1,22 @@
 //! Patterns: RE2's syntax, in time that is linear in the text.
+//!
+//! In: texts and patterns. Out: what a pattern matches in a text. Never: a dialect, which `re2` knows; a
+//! pattern that is a value kept beyond one evaluation.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use regex::{Regex, RegexBuilder};
+use forebay_re2::Compiled;
 
 use super::function::{Context, Found, Function, Plain, text_list, wrong};
 use crate::error::Error;
-use crate::limits::PATTERN_BYTES_MAX;
+use crate::limits::PATTERNS_OF_VALUES_MAX;
 use crate::value::Value;
 
-/// A pattern that is compiled once, and what is asked of it.
+/// A pattern that an expression spells out, and what is asked of it.
 pub(crate) struct Pattern {
-    regex: Regex,
+    pattern: forebay_re2::Pattern,
     what: What,
 }
 
@@ -32,31 +37,26 @@ fn what(name: &str) -> Option<What> {
 }
 
 pub(super) fn find(name: &str) -> Option<Plain> {
-    Some(match name {
-        "matches" => |args, context| match args {
-            [Value::String(_), Value::String(pattern)] => {
-                applied(&compile(pattern)?, What::Matches, args, context)
-            }
-            _ => wrong(),
-        },
-        "find" => |args, context| match args {
-            [Value::String(_), Value::String(pattern)] => {
-                applied(&compile(pattern).map_err(illegal)?, What::Find, args, context)
-            }
-            _ => wrong(),
-        },
-        "findAll" => |args, context| match args {
-            [Value::String(_), Value::String(pattern)]
-            | [Value::String(_), Value::String(pattern), Value::Int(_)] => {
-                applied(&compile(pattern).map_err(illegal)?, What::FindAll, args, context)
-            }
-            _ => wrong(),
-        },
-        _ => return None,
+    Some(match what(name)? {
+        What::Matches => |args, context| of_value(What::Matches, args, context),
+        What::Find => |args, context| of_value(What::Find, args, context),
+        What::FindAll => |args, context| of_value(What::FindAll, args, context),
     })
 }
 
-fn applied<'a>(regex: &Regex, what: What, args: &[Value<'a>], context: &Context<'a>) -> Found<'a> {
+/// A pattern that is a value.
+fn of_value<'a>(what: What, args: &[Value<'a>], context: &Context<'a>) -> Found<'a> {
+    match (what, args) {
+        (_, [Value::String(_), Value::String(pattern)])
+        | (What::FindAll, [Value::String(_), Value::String(pattern), Value::Int(_)]) => {
+            let compiled = context.patterns.compiled(pattern, context)?;
+            applied(&compiled, what, args, context)
+        }
+        _ => wrong(),
+    }
+}
+
+fn applied<'a>(pattern: &Compiled, what: What, args: &[Value<'a>], context: &Context<'a>) -> Found<'a> {
     let [Value::String(text), _, rest @ ..] = args else { return wrong() };
     let most = match rest {
         [] => usize::MAX,
@@ -64,87 +64,44 @@ fn applied<'a>(regex: &Regex, what: What, args: &[Value<'a>], context: &Context<
         [Value::Int(most)] => usize::try_from(*most).unwrap_or(usize::MAX),
         _ => return wrong(),
     };
+    let illegal = |why| Error::new(format!("Illegal regex: {why}"));
     Ok(match what {
-        What::Matches => Value::Bool(regex.is_match(text)),
-        What::Find => Value::text(regex.find(text).map_or("", |found| found.as_str())),
+        What::Matches => Value::Bool(pattern.matches(text).map_err(Error::new)?),
+        What::Find => Value::text(pattern.find(text).map_err(illegal)?.unwrap_or_default()),
         What::FindAll => {
-            let found: Vec<_> = regex.find_iter(text).take(most).map(|found| found.as_str()).collect();
+            let found = pattern.find_all(text, most).map_err(illegal)?;
             context.make_elements(found.len())?;
             text_list(found.into_iter().map(str::to_owned))
         }
     })
 }
 
-fn illegal(why: Error) -> Error {
-    Error::new(format!("Illegal regex: {why}"))
-}
+/// Patterns that are values: those that one evaluation asked for last, up to [`PATTERNS_OF_VALUES_MAX`].
+#[derive(Default)]
+pub(super) struct Patterns(RefCell<VecDeque<(Box<str>, Arc<Compiled>)>>);
 
-/// A pattern, if Go takes it for one.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, Error> {
-    let failed = |why: String| Error::new(format!("error parsing regexp: {why}"));
-    if let Some(why) = refused_by_go(pattern) {
-        return Err(failed(why));
+impl Patterns {
+    /// What `pattern` is compiled to, be it valid or not. A cost counts its letters, which says nothing of
+    /// what it is compiled to, so that is counted with what an evaluation makes.
+    fn compiled(&self, pattern: &str, context: &Context<'_>) -> Result<Arc<Compiled>, Error> {
+        let mut kept = self.0.borrow_mut();
+        // Few: `PATTERNS_OF_VALUES_MAX`.
+        if let Some((_, known)) = kept.iter().find(|(text, _)| **text == *pattern) {
+            return Ok(known.clone());
+        }
+        let compiled = Arc::new(Compiled::unshared(pattern));
+        context.make(compiled.tried())?;
+        if kept.len() == PATTERNS_OF_VALUES_MAX {
+            kept.pop_front();
+        }
+        kept.push_back((pattern.into(), compiled.clone()));
+        Ok(compiled)
     }
-    RegexBuilder::new(pattern).size_limit(PATTERN_BYTES_MAX).build().map_err(|why| {
-        let why = why.to_string();
-        let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        failed(match why {
-            "unopened group" => format!("unexpected ): `{pattern}`"),
-            "unclosed group" => format!("missing closing ): `{pattern}`"),
-            other => other.to_owned(),
-        })
-    })
 }
 
-/// Repetitions that Go has no meaning for, and this engine has: of a repetition, and of more than a thousand.
-fn refused_by_go(pattern: &str) -> Option<String> {
-    const REPEATS_MAX: u64 = 1000;
-    let (mut rest, mut repeated, mut in_class) = (pattern, None, false);
-    while let Some(c) = rest.chars().next() {
-        let mut length = c.len_utf8();
-        let mut repeats = false;
-        match c {
-            '\\' => length += rest[1..].chars().next().map_or(0, char::len_utf8),
-            '[' => in_class = true,
-            ']' => in_class = false,
-            '*' | '+' | '?' if !in_class => repeats = true,
-            '{' if !in_class => {
-                if let Some((inner, most)) = counts(rest) {
-                    if most > REPEATS_MAX {
-                        return Some(format!("invalid repeat count: `{inner}`"));
-                    }
-                    (length, repeats) = (inner.len(), true);
-                }
-            }
-            _ => {}
-        }
-        let operator = &rest[..length];
-        rest = &rest[length..];
-        if !repeats {
-            repeated = None;
-            continue;
-        }
-        // What follows at once makes it lazy.
-        let lazy = rest.strip_prefix('?');
-        let whole = if lazy.is_some() { format!("{operator}?") } else { operator.to_owned() };
-        rest = lazy.unwrap_or(rest);
-        if let Some(before) = repeated {
-            return Some(format!("invalid nested repetition operator: `{before}{whole}`"));
-        }
-        repeated = Some(whole);
-    }
-    None
-}
-
-/// `{n}`, `{n,}` or `{n,m}`, and the larger of both numbers.
-fn counts(text: &str) -> Option<(&str, u64)> {
-    let inner = &text[..=text.find('}')?];
-    let numbers = &inner[1..inner.len() - 1];
-    let (low, high) = numbers.split_once(',').unwrap_or((numbers, ""));
-    let is_count =
-        !low.is_empty() && [low, high].iter().all(|number| number.bytes().all(|b| b.is_ascii_digit()));
-    let number = |text: &str| if text.is_empty() { 0 } else { text.parse().unwrap_or(u64::MAX) };
-    is_count.then(|| (inner, number(low).max(number(high))))
+/// Whether a text is a pattern.
+pub(crate) fn is_valid(pattern: &str) -> bool {
+    forebay_re2::check(pattern).is_ok()
 }
 
 /// A function that is asked of a pattern which an expression spells out; `None` for any other function.
@@ -153,11 +110,13 @@ fn counts(text: &str) -> Option<(&str, u64)> {
 /// If it is no pattern.
 pub(crate) fn of_constant(name: &str, pattern: &str) -> Option<Result<Function, Error>> {
     let what = what(name)?;
-    Some(compile(pattern).map(|regex| Function::Pattern(Arc::new(Pattern { regex, what }))))
+    let pattern = forebay_re2::Pattern::new(pattern);
+    let valid = pattern.compiled().check().map_err(Error::new);
+    Some(valid.map(|()| Function::Pattern(Arc::new(Pattern { pattern, what }))))
 }
 
 impl Pattern {
     pub fn apply<'a>(&self, args: &[Value<'a>], context: &Context<'a>) -> Found<'a> {
-        applied(&self.regex, self.what, args, context)
+        applied(&self.pattern.compiled(), self.what, args, context)
     }
 }

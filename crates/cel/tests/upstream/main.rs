@@ -8,6 +8,7 @@
 mod difference;
 mod generated;
 mod overloads;
+mod patterns;
 mod program;
 mod schemas;
 mod times;
@@ -151,6 +152,12 @@ fn every_overload_does_what_upstreams_does_with_arguments_of_every_kind() {
     let cases = overloads::cases();
     assert!(cases.len() > 5000, "{}", cases.len());
     check(&cases);
+}
+
+#[test]
+fn patterns_and_numbers_are_read_as_go_reads_them() {
+    let Some(()) = program::or_skip() else { return };
+    check(&patterns::cases());
 }
 
 #[test]

@@ -21,6 +21,28 @@ fn said(schema: &Value, object: &Value) -> Vec<String> {
 }
 
 #[test]
+fn what_a_message_says_of_the_value_before_is_about_that_value_where_a_rule_may_do_without() {
+    let schema = |message: &str| {
+        json!({ "type": "string", "x-kubernetes-validations": [{
+            "rule": "!oldSelf.hasValue() || oldSelf.value() == self", "optionalOldSelf": true,
+            "messageExpression": message, "message": "fixed",
+        }] })
+    };
+    let said = |message: &str| {
+        let schema = schema(message);
+        let compiled = Schema::as_written(&schema);
+        let rules = Validator::of(Props::of(&schema), compiled.root(), true, &Compiling::new());
+        let (old, new) = (json!("a"), json!("b"));
+        let rules = rules.expect("it has rules");
+        let judged = rules.judge(compiled.root(), &Path::NIL, (&new, Some(&old)), true, 10_000_000);
+        judged.errors.into_vec().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    // It is checked as an optional, and is none.
+    assert_eq!(said("'was ' + oldSelf.value()"), ["<nil>: Invalid value: \"b\": fixed"]);
+    assert_eq!(said("'was ' + string(dyn(oldSelf))"), ["<nil>: Invalid value: \"b\": was a"]);
+}
+
+#[test]
 fn rules_that_multiply_are_no_more_than_their_texts_and_some() {
     // Each doubles what is before it.
     let doubling = "self.?a".to_owned() + &".optMap(x, x)".repeat(6) + ".hasValue() || true";

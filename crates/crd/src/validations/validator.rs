@@ -186,6 +186,9 @@ struct At<'a> {
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// `self` and `oldSelf`.
+type Variables<'a> = Result<[Option<Cel<'a>>; 2], Error>;
+
 /// Whether further rules are asked.
 type Goes = ControlFlow<()>;
 
@@ -269,7 +272,10 @@ impl Judgement {
                 true => [Some(own), Some(Cel::Optional(old.map(Arc::new)))],
                 false => [Some(own), old],
             });
-            self.rule(rule, compiled, &variables, at)?;
+            // What a rule says of a failure sees what was there as it was, also where the rule may do
+            // without.
+            let plain = values.clone().map(|(own, old)| [Some(own), old]);
+            self.rule(rule, compiled, [&variables, &plain], at)?;
         }
         Continue(())
     }
@@ -278,7 +284,7 @@ impl Judgement {
         &mut self,
         rule: &Rule,
         compiled: &Evaluated,
-        variables: &Result<[Option<Cel<'_>>; 2], Error>,
+        [variables, plain]: [&Variables<'_>; 2],
         at: &At<'_>,
     ) -> Goes {
         let Evaluation { result, cost } = evaluate(&compiled.program, variables);
@@ -288,7 +294,7 @@ impl Judgement {
         }
         match result {
             Ok(Cel::Bool(true)) => Continue(()),
-            Ok(_) => self.broken(rule, compiled, variables, at),
+            Ok(_) => self.broken(rule, compiled, plain, at),
             Err(error) => {
                 let shown = &rule.shown;
                 let (error, exceeds) = (error.to_string(), matches!(error, Error::CostExceeded));
@@ -328,13 +334,7 @@ impl Judgement {
     }
 
     /// What is said of a value that breaks a rule.
-    fn broken(
-        &mut self,
-        rule: &Rule,
-        compiled: &Evaluated,
-        variables: &Result<[Option<Cel<'_>>; 2], Error>,
-        at: &At<'_>,
-    ) -> Goes {
+    fn broken(&mut self, rule: &Rule, compiled: &Evaluated, variables: &Variables<'_>, at: &At<'_>) -> Goes {
         let below;
         let path = match compiled.field_path.as_str() {
             "" => at.path,
@@ -364,7 +364,7 @@ impl Judgement {
     }
 }
 
-fn evaluate<'a>(program: &'a Program, variables: &'a Result<[Option<Cel<'a>>; 2], Error>) -> Evaluation<'a> {
+fn evaluate<'a>(program: &'a Program, variables: &'a Variables<'a>) -> Evaluation<'a> {
     match variables {
         Ok(variables) => program.eval(Activation { variables, ..Activation::default() }, PER_CALL_COST_MAX),
         Err(error) => Evaluation { result: Err(error.clone()), cost: 0 },
@@ -378,7 +378,7 @@ fn evaluate<'a>(program: &'a Program, variables: &'a Result<[Option<Cel<'a>>; 2]
 fn message_of(
     message: &Message,
     rule: &Rule,
-    variables: &Result<[Option<Cel<'_>>; 2], Error>,
+    variables: &Variables<'_>,
     left: &mut i64,
 ) -> Result<Option<String>, String> {
     let Evaluation { result, cost } = evaluate(&message.program, variables);

@@ -19,7 +19,7 @@ use forebay_policy::{
 use forebay_strategy as strategy;
 use serde_json::{Value, json};
 
-use super::asked::Asked;
+use super::asked::{Answers, Asked};
 use super::{Input, Write, scale, texts};
 use crate::context::Context;
 use crate::incoming::name_of;
@@ -39,6 +39,8 @@ pub(super) struct View<'a> {
     options: Value,
     namespace_object: Option<Arc<Object>>,
     namespace_tree: OnceLock<Arc<Value>>,
+    // Of what is judged or changed by it.
+    answers: Answers,
 }
 
 /// The objects of a write in one version.
@@ -96,6 +98,7 @@ impl<'a> View<'a> {
             options: options(write),
             namespace_object,
             namespace_tree: OnceLock::new(),
+            answers: Answers::default(),
         })
     }
 
@@ -229,14 +232,37 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What the expressions of a policy are evaluated over, and the same for its match conditions.
-    pub fn with_inputs<R>(
+    /// Evaluates the expressions of a policy over their inputs, and its match conditions over theirs; again
+    /// as often as they ask for a decision that has to be waited for.
+    ///
+    /// - `left`: what the write may still cost. It pays for each time, but for the checks only once.
+    pub async fn with_inputs<R>(
         &self,
         write: &Write<'_>,
         equivalent: Option<usize>,
         objects: &Objects,
         params: Option<&Value>,
-        evaluate: impl FnOnce(&Inputs<'_>, &Inputs<'_>) -> R,
+        left: &mut u64,
+        mut evaluate: impl FnMut(&Inputs<'_>, &Inputs<'_>, &mut u64) -> R,
+    ) -> R {
+        loop {
+            let before = *left;
+            let found = self.evaluated(write, equivalent, objects, params, &mut |inputs, for_conditions| {
+                evaluate(inputs, for_conditions, left)
+            });
+            let Some((open, checks)) = self.answers.open() else { return found };
+            *left = before.min(left.saturating_add(checks));
+            write.target.context.away(self.answers.wait(open)).await;
+        }
+    }
+
+    fn evaluated<R>(
+        &self,
+        write: &Write<'_>,
+        equivalent: Option<usize>,
+        objects: &Objects,
+        params: Option<&Value>,
+        evaluate: &mut impl FnMut(&Inputs<'_>, &Inputs<'_>) -> R,
     ) -> R {
         let (request, taken_for) = (self.request(write), self.taken_for(equivalent));
         let sees_namespace = !self.namespace.is_empty() && !is_namespace(&self.own);
@@ -244,7 +270,8 @@ impl<'a> View<'a> {
             true => self.namespace_tree().ok().map(|tree| shown_namespace((*tree).clone())),
             false => None,
         };
-        let asked = Asked { authorizer: &*self.context.config.authorizer, caller: &self.caller };
+        let authorizer = &self.context.config.authorizer;
+        let asked = Asked { authorizer, caller: &self.caller, answers: &self.answers };
         let of_policy = request_json(&request, &taken_for.resource, &taken_for.kind);
         let of_conditions = request_json(&request, &self.own.resource, &taken_for.kind);
         let inputs = Inputs {

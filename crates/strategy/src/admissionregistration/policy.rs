@@ -3,6 +3,7 @@
 //! In: a policy. Out: defaults, causes. Never: evaluates its expressions.
 
 use forebay_apimachinery::Seen;
+use forebay_crd::{JsonPath, JsonPathError};
 use forebay_policy::Returns;
 
 use super::expressions::Expressions;
@@ -275,11 +276,23 @@ pub fn status(policy: &Members, causes: &mut Causes) {
         if text_opt(warning, "warning").unwrap_or("").is_empty() {
             causes.required(&at.child("warning"), "");
         }
-        if is_blank(warning, "fieldRef") {
+        let path = text_opt(warning, "fieldRef").unwrap_or("").trim();
+        if path.is_empty() {
             causes.required(&at.child("fieldRef"), "");
+        } else if let Err(why) = field_ref(path) {
+            causes.invalid(&at.child("fieldRef"), path, &format!("invalid JSONPath: {why}"));
         }
     }
     conditions::validate(status, &at.child("conditions"), causes);
+}
+
+/// Reads where in the policy a warning is about: a path that may do without the point that it begins with.
+fn field_ref(path: &str) -> Result<JsonPath, JsonPathError> {
+    let path = path.strip_prefix(['$', '@']).unwrap_or(path);
+    if path.is_empty() || path.starts_with(['.', '[']) {
+        return JsonPath::parse(path);
+    }
+    JsonPath::parse(&format!(".{path}"))
 }
 
 #[cfg(test)]

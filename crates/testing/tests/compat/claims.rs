@@ -371,7 +371,7 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "webhooks that authorize", Partly(&[
         get("/metrics", 200).says("apiserver_authorization_webhook_evaluations_total"),
         get("/metrics", 200).says("apiserver_authorization_decisions_total"),
-    ], &["a_webhook_is_asked_in_its_place_of_the_chain_and_heard_for_a_while", "a_question_is_asked_as_upstream_asks_it"])),
+    ], &["a_webhook_is_asked_in_its_place_of_the_chain_and_heard_for_a_while", "a_question_is_asked_as_upstream_asks_it", "who_has_to_wait_is_asked_once_what_is_the_same"])),
     claim(WHO, "`--authorization-config`", Partly(&[
         get("/metrics", 200).says("apiserver_authorization_config_controller_automatic_reloads_total"),
     ], &["a_file_says_the_chain_with_conditions_and_policies_of_failure", "a_file_that_changes_is_taken_in_and_one_that_is_wrong_is_not", "what_is_wrong_is_told_in_upstreams_words"])),

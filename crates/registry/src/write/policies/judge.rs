@@ -13,7 +13,7 @@ use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
 use forebay_catalog::{RequestContext, Served};
 use forebay_policy::limits::WRITE_COST_MAX;
 use forebay_policy::{
-    Binding, FailurePolicy, Finding, Findings, Hook, Matched, ParamKind, Policy, ValidationAction,
+    Binding, FailurePolicy, Finding, Findings, Hook, Inputs, Matched, ParamKind, Policy, ValidationAction,
 };
 use forebay_webhooks::ConditionsOf;
 use serde_json::Value;
@@ -58,15 +58,12 @@ pub(crate) async fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> R
     let _trees = lease.scope();
     let view = View::of(write, context).await?;
     let mut judging = Judging { write, view, left: WRITE_COST_MAX, warnings: Vec::new(), denied: None };
-    for hook in hooks.iter() {
-        judging.ask(hook).await?;
-    }
+    let judged = judging.ask_all(&hooks).await;
     let Judging { warnings, denied, .. } = judging;
-    if let Some(denial) = denied {
-        return Err(refused(write, denial));
-    }
+    // Whether or not something is against the write.
     write.remarks.extend(warnings);
-    Ok(())
+    judged?;
+    denied.map_or(Ok(()), |denial| Err(refused(write, denial)))
 }
 
 pub(super) fn is_excluded(served: &Served) -> bool {
@@ -97,6 +94,13 @@ struct Judging<'w, 'a> {
 }
 
 impl<'w, 'a> Judging<'w, 'a> {
+    async fn ask_all(&mut self, hooks: &[Hook]) -> Result<(), Status> {
+        for hook in hooks {
+            self.ask(hook).await?;
+        }
+        Ok(())
+    }
+
     /// Asks one policy, by each of its bindings.
     async fn ask(&mut self, hook: &Hook) -> Result<(), Status> {
         let policy = &*hook.policy;
@@ -187,20 +191,19 @@ impl<'w, 'a> Judging<'w, 'a> {
             }
         }
         let Some(objects) = &asking.objects else { return Ok(()) };
-        let (left, clock) = (&mut self.left, &self.view.context.clock);
+        let clock = &self.view.context.clock;
         let (metrics, operation) = (&self.view.context.config.webhook_metrics, self.view.operation());
-        let since = clock.now();
-        let looked = |errors| {
-            let of = (&policy.name, ConditionsOf::Policy);
-            metrics.conditions(of, operation, clock.now() - since, errors);
+        let (since, mut looked) = (clock.now(), None);
+        let (of, left) = (asking.equivalent, &mut self.left);
+        let evaluate = |inputs: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64| {
+            looked = None;
+            let errors = |errors| looked = Some((errors, clock.now() - since));
+            policy.validate(inputs, for_conditions, left, errors)
         };
-        let outcome = self.view.with_inputs(
-            self.write,
-            asking.equivalent,
-            objects,
-            params,
-            |inputs, for_conditions| policy.validate(inputs, for_conditions, left, looked),
-        );
+        let outcome = self.view.with_inputs(self.write, of, objects, params, left, evaluate).await;
+        if let Some((errors, took)) = looked {
+            metrics.conditions((&policy.name, ConditionsOf::Policy), operation, took, errors);
+        }
         let took = clock.now() - since;
         let outcome = asking.note(outcome, &self.write.target.context);
         self.decide(policy, binding, outcome, took);

@@ -16,7 +16,7 @@ use forebay_fieldmanager::FieldType;
 use forebay_merge::{Duplicates, TypeRef, TypedValue};
 use forebay_object::Object;
 use forebay_policy::limits::{DENIALS_MAX, WRITE_COST_MAX};
-use forebay_policy::{Binding, FailurePolicy, Hook, Made, Matched, Policy, Reinvocation};
+use forebay_policy::{Binding, FailurePolicy, Hook, Inputs, Made, Matched, Policy, Reinvocation};
 use forebay_strategy as strategy;
 use forebay_webhooks::ConditionsOf;
 use serde_json::Value;
@@ -209,13 +209,12 @@ impl Mutating<'_> {
         let (of, clock) = ((&policy.name, &invocation.binding.name), self.view.context.clock.clone());
         if policy.has_conditions() {
             let (since, mut errors) = (clock.now(), 0);
-            let holds = self.view.with_inputs(
-                write,
-                invocation.equivalent,
-                objects,
-                params.as_ref(),
-                |_, for_conditions| policy.conditions_hold(for_conditions, &mut self.left, &mut errors),
-            );
+            let holds = |_: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64| {
+                errors = 0;
+                policy.conditions_hold(for_conditions, left, &mut errors)
+            };
+            let (of, params, left) = (invocation.equivalent, params.as_ref(), &mut self.left);
+            let holds = self.view.with_inputs(write, of, objects, params, left, holds).await;
             let took = clock.now() - since;
             counted.conditions((&policy.name, ConditionsOf::Policy), self.view.operation(), took, errors);
             match holds {
@@ -229,10 +228,9 @@ impl Mutating<'_> {
         }
         for at in 0..policy.mutations() {
             let since = clock.now();
-            let made =
-                self.view.with_inputs(write, invocation.equivalent, objects, params.as_ref(), |inputs, _| {
-                    policy.make(at, inputs, &mut self.left)
-                });
+            let make = |inputs: &Inputs<'_>, _: &Inputs<'_>, left: &mut u64| policy.make(at, inputs, left);
+            let (equivalent, params, left) = (invocation.equivalent, params.as_ref(), &mut self.left);
+            let made = self.view.with_inputs(write, equivalent, objects, params, left, make).await;
             let shown = self.view.shown(write, invocation.equivalent);
             let gvk = self.view.kind_shown(write, invocation.equivalent);
             let made = made.map_err(Unapplied::Why);

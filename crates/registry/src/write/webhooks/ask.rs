@@ -13,7 +13,7 @@ use forebay_apimachinery::{Lease, Status, json};
 use forebay_catalog::store::Mode;
 use forebay_catalog::{Served, TimedPart};
 use forebay_policy::limits::WRITE_COST_MAX;
-use forebay_policy::{FailurePolicy, Matched};
+use forebay_policy::{FailurePolicy, Inputs, Matched};
 use forebay_rt::Instant;
 use forebay_schema::builtin::{codec, table};
 use forebay_webhooks::{
@@ -147,7 +147,7 @@ impl<'a> Asking<'a> {
     ///
     /// # Errors
     /// What is wrong with them, where that counts.
-    pub fn holds(
+    pub async fn holds(
         &mut self,
         write: &Write<'_>,
         invocation: &Invocation,
@@ -161,9 +161,11 @@ impl<'a> Asking<'a> {
         let trees = shown.trees(&write.target.lease)?;
         let (left, clock) = (&mut self.left, &self.view.context.clock);
         let (since, mut errors) = (clock.now(), 0);
-        let held = self.view.with_inputs(write, invocation.equivalent, trees, None, |_, for_conditions| {
+        let hold = |_: &Inputs<'_>, for_conditions: &Inputs<'_>, left: &mut u64| {
+            errors = 0;
             predicates.conditions_hold(for_conditions, left, &mut errors)
-        });
+        };
+        let held = self.view.with_inputs(write, invocation.equivalent, trees, None, left, hold).await;
         let took = clock.now() - since;
         let (name, operation) = (&invocation.webhook.name, self.view.operation());
         let (of, metrics) = (ConditionsOf::Webhook(sort), &self.view.context.config.webhook_metrics);

@@ -70,7 +70,8 @@ async fn pass(
             Some(shown) if shown.equivalent == invocation.equivalent => shown,
             _ => Shown::of(&asking.view, write, invocation.equivalent).await?,
         };
-        if asking.holds(write, &invocation, WebhookSort::Mutating, &mut shown)? && reinvoked.is_asked(webhook)
+        if asking.holds(write, &invocation, WebhookSort::Mutating, &mut shown).await?
+            && reinvoked.is_asked(webhook)
         {
             let begun = asking.begin(webhook, WebhookSort::Mutating);
             let place = format!("round_{round}_index_{at}");

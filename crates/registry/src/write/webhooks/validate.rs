@@ -55,7 +55,7 @@ async fn pass(
             place.insert(Shown::of(&asking.view, write, at).await?);
         }
         let Some(shown) = versions.get_mut(&at) else { continue };
-        if asking.holds(write, &invocation, WebhookSort::Validating, shown)? {
+        if asking.holds(write, &invocation, WebhookSort::Validating, shown).await? {
             invocations.push(invocation);
         }
     }

@@ -148,6 +148,8 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"@status status.conditions=[{"type":"A","status":"True","reason":"R","lastTransitionTime":"2026-01-01T00:00:00Z","message":""},{"type":"A","status":"X","reason":"a b","observedGeneration":-1}]"#, &[r#"status.conditions[1].type: Duplicate value: "A""#, r#"status.conditions[1].status: Unsupported value: "X": supported values: "False", "True", "Unknown""#, "status.conditions[1].observedGeneration: Invalid value: -1: must be greater than or equal to zero", "status.conditions[1].lastTransitionTime: Required value", r#"status.conditions[1].reason: Invalid value: "a b": a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or …"#]),
         (r#"@status status.typeChecking={"expressionWarnings":[{"fieldRef":"","warning":""}]}"#, &["status.typeChecking.expressionWarnings[0].warning: Required value", "status.typeChecking.expressionWarnings[0].fieldRef: Required value"]),
         (r#"@status status.typeChecking={"expressionWarnings":[{"fieldRef":"spec.validations[0].expression","warning":"x"}]}"#, &[]),
+        (r#"@status status.typeChecking={"expressionWarnings":[{"fieldRef":"$.spec['a'][*]","warning":"x"},{"fieldRef":"$","warning":"x"}]}"#, &[]),
+        (r#"@status status.typeChecking={"expressionWarnings":[{"fieldRef":" spec[","warning":"x"}]}"#, &[r#"status.typeChecking.expressionWarnings[0].fieldRef: Invalid value: "spec[": invalid JSONPath: unterminated array"#]),
         (r#"@status metadata.labels={"a b":"c"}"#, &[]),
     ]);
 }

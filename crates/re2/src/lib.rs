@@ -1,37 +1,36 @@
-//! `pattern`: regular expressions as Go's RE2 reads them, run by the `regex` crate.
+//! Regular expressions as Go's RE2 reads them, run by the `regex` crate: in time that is linear in the text.
 //!
-//! In: a pattern as written in a CRD. Out: whether it is valid (with Go's message if not) and whether it
-//! matches. [`translate`] owns the differences between the two dialects, [`compiled`] what is compiled and
-//! how much of that is kept; this file is what a schema holds of a pattern. Never compiles before the first
-//! use.
+//! In: a pattern as users of Kubernetes write it, in a schema or an expression. Out: whether it is valid
+//! (with Go's message if not), whether it matches, what it finds. [`translate`] owns the differences
+//! between the two dialects, [`compiled`] what is compiled and how much of that is kept; this file is
+//! what others hold of a pattern. Never compiles before the first use; never knows whose the pattern is.
 
 mod class;
 mod compiled;
+pub mod limits;
 mod translate;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use forebay_apimachinery::steps;
-use serde_json::Value;
-
-pub(crate) use self::compiled::within_budget;
-use self::compiled::{Compiled, compiled};
+pub use self::compiled::{Compiled, shared};
 
 /// A pattern that compiles when it is first asked, and again if what was compiled had to make room for
 /// others.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     source: Box<str>,
     // Kept by the cache.
     compiled: Mutex<Weak<Compiled>>,
 }
 
 impl Pattern {
-    pub(crate) fn new(source: &str) -> Self {
+    #[must_use]
+    pub fn new(source: &str) -> Self {
         Pattern { source: source.into(), compiled: Mutex::default() }
     }
 
-    pub(crate) fn source(&self) -> &str {
+    #[must_use]
+    pub fn source(&self) -> &str {
         &self.source
     }
 
@@ -39,53 +38,20 @@ impl Pattern {
     ///
     /// # Errors
     /// Go's message, when the pattern is not valid.
-    pub(crate) fn matches(&self, text: &str) -> Result<bool, String> {
+    pub fn matches(&self, text: &str) -> Result<bool, String> {
         self.compiled().matches(text)
     }
 
-    fn compiled(&self) -> Arc<Compiled> {
+    /// What it is compiled to. Cost: a lock and a count; a look into a map or a compilation at the first use,
+    /// and after it had to make room.
+    #[must_use]
+    pub fn compiled(&self) -> Arc<Compiled> {
         let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         known.unwrap_or_else(|| {
-            let compiled = compiled(&self.source);
+            let compiled = shared(&self.source);
             *self.compiled.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&compiled);
             compiled
         })
-    }
-}
-
-/// Calls `found` with each pattern of a schema as it is written, wherever it stands. Cost: a walk over the
-/// schema, which is no deeper than a CRD may be.
-pub(crate) fn each<'a>(schema: &'a Value, found: &mut impl FnMut(&'a str)) {
-    match schema {
-        Value::Array(schemas) => schemas.iter().for_each(|schema| each(schema, found)),
-        Value::Object(members) => {
-            steps::add(members.len() as u64);
-            for (name, value) in members {
-                match (name.as_str(), value) {
-                    ("pattern", Value::String(pattern)) if !pattern.is_empty() => found(pattern),
-                    (
-                        "properties" | "patternProperties" | "definitions" | "dependencies",
-                        Value::Object(named),
-                    ) => {
-                        named.values().for_each(|schema| each(schema, found));
-                    }
-                    (
-                        "items"
-                        | "additionalItems"
-                        | "additionalProperties"
-                        | "not"
-                        | "allOf"
-                        | "anyOf"
-                        | "oneOf",
-                        _,
-                    ) => {
-                        each(value, found);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -93,27 +59,14 @@ pub(crate) fn each<'a>(schema: &'a Value, found: &mut impl FnMut(&'a str)) {
 ///
 /// # Errors
 /// Go's message, for instance ``error parsing regexp: missing closing ): `(a` ``.
-pub(crate) fn check(pattern: &str) -> Result<(), String> {
-    compiled(pattern).check()
+pub fn check(pattern: &str) -> Result<(), String> {
+    shared(pattern).check()
 }
 
 #[cfg(test)]
 mod tests {
     use super::compiled::message;
     use super::*;
-
-    #[test]
-    fn the_patterns_of_a_schema_are_found_wherever_they_stand_and_nothing_else() {
-        let schema = serde_json::json!({
-            "pattern": "a", "default": {"pattern": "no"}, "enum": [{"pattern": "no"}],
-            "properties": {"pattern": {"pattern": "b"}, "x": {"items": [{"pattern": "c"}], "not": {"pattern": "d"}}},
-            "additionalProperties": {"anyOf": [{"pattern": "e"}, {"pattern": ""}]},
-        });
-        let mut found = Vec::new();
-        each(&schema, &mut |pattern| found.push(pattern));
-        found.sort_unstable();
-        assert_eq!(found, ["a", "b", "c", "d", "e"]);
-    }
 
     #[test]
     fn patterns_match_as_in_go() {
@@ -129,6 +82,8 @@ mod tests {
             (r"^[^\D]$", "7", true),
             (r"\bé", "é", false),
             (r"\Bé", "é", true),
+            (r"\B", "aéb", false),
+            (r"^\p{Thai}\p{lu}\p{Cased_Letter}$", "กAa", true),
             ("^[[]$", "[", true),
             ("^[&&a]$", "&", true),
             ("^[a~~*--c]+$", "~", true),
@@ -186,6 +141,8 @@ mod tests {
             (r"[\b]", r"invalid escape sequence: `\b`"),
             ("[z-a]", "invalid character class range: `z-a`"),
             ("[[:foo:]]", "invalid character class range: `[:foo:]`"),
+            (r"\p{Grek}", r"invalid character class range: `\p{Grek}`"),
+            (r"\p{Alphabetic}", r"invalid character class range: `\p{Alphabetic}`"),
             (r"\p{Foo}", r"invalid character class range: `\p{Foo}`"),
             (r"\p", r"invalid character class range: `\p`"),
             ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
@@ -207,5 +164,11 @@ mod tests {
         let large = r"[\pL\pN\pM]{900}";
         assert_eq!(check(large), Err(message("expression too large", large)));
         assert_eq!(check("[a-z0-9]{0,1000}"), Ok(()));
+        let all = r"[\x00-\x{10FFFF}]";
+        let too_large = [all.repeat(65), r"\pC".repeat(65), r"\p{Zs}".repeat(1_089), "a".repeat(200_000)];
+        for pattern in too_large {
+            assert_eq!(check(&pattern), Err(message("expression too large", &pattern)));
+        }
+        assert_eq!(check(&(all.repeat(60) + &r"\p{Zs}".repeat(40))), Ok(()));
     }
 }

@@ -3,17 +3,33 @@
 //! In: the pattern from the class or backslash on. Out: its text for the `regex` crate and what follows it.
 //! Ranges are written as code points, so nothing in them can be read as an operator of the other dialect.
 
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
+use super::compiled::TOO_LARGE;
 use super::translate::{Refused, refused};
+use crate::limits::{POINTS_MAX, PROPERTY_POINTS};
 
 const NAMED: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "word", "xdigit",
 ];
 
+/// Code points of the classes of one pattern together. Each is looked at where letters are as good in either
+/// case, before anything bounds what is made of them.
+#[derive(Default)]
+pub(super) struct Points(u64);
+
+impl Points {
+    fn take(&mut self, more: u64) -> Result<(), Refused> {
+        self.0 += more;
+        if self.0 > POINTS_MAX { refused(TOO_LARGE, "") } else { Ok(()) }
+    }
+}
+
 /// Translates a bracket class; `text` begins with `[`.
-pub(super) fn bracket(text: &str) -> Result<(String, &str), Refused> {
+pub(super) fn bracket<'a>(text: &'a str, points: &mut Points) -> Result<(String, &'a str), Refused> {
     let mut out = String::from("[");
     let mut rest = &text[1..];
     if let Some(after) = rest.strip_prefix('^') {
@@ -26,11 +42,11 @@ pub(super) fn bracket(text: &str) -> Result<(String, &str), Refused> {
         if let Some((name, after)) = named(rest)? {
             out.push_str(name);
             rest = after;
-        } else if let Some((class, after)) = shorthand(rest)? {
+        } else if let Some((class, after)) = shorthand(rest, points)? {
             out.push_str(&class);
             rest = after;
         } else {
-            rest = range(rest, text, &mut out)?;
+            rest = range(rest, text, &mut out, points)?;
         }
     }
     out.push(']');
@@ -49,7 +65,7 @@ fn named(text: &str) -> Result<Option<(&str, &str)>, Refused> {
 }
 
 /// One character or a range of two.
-fn range<'a>(text: &'a str, whole: &str, out: &mut String) -> Result<&'a str, Refused> {
+fn range<'a>(text: &'a str, whole: &str, out: &mut String, points: &mut Points) -> Result<&'a str, Refused> {
     let (low, mut rest) = class_char(text, whole)?;
     let mut high = low;
     let is_range = rest.len() >= 2 && rest.starts_with('-') && !rest.starts_with("-]");
@@ -59,6 +75,7 @@ fn range<'a>(text: &'a str, whole: &str, out: &mut String) -> Result<&'a str, Re
     if high < low {
         return refused("invalid character class range", &text[..text.len() - rest.len()]);
     }
+    points.take(u64::from(high - low) + 1)?;
     let _ = write!(out, r"\x{{{low:x}}}-\x{{{high:x}}}");
     Ok(rest)
 }
@@ -72,7 +89,10 @@ fn class_char<'a>(text: &'a str, whole: &str) -> Result<(u32, &'a str), Refused>
 }
 
 /// `\d`, `\pL` and the like as the inside of a bracket class, if one begins here.
-pub(super) fn shorthand(text: &str) -> Result<Option<(String, &str)>, Refused> {
+pub(super) fn shorthand<'a>(
+    text: &'a str,
+    points: &mut Points,
+) -> Result<Option<(String, &'a str)>, Refused> {
     let Some(escape) = text.strip_prefix('\\') else { return Ok(None) };
     let class = match escape.as_bytes().first() {
         Some(b'd') => "0-9",
@@ -81,14 +101,14 @@ pub(super) fn shorthand(text: &str) -> Result<Option<(String, &str)>, Refused> {
         Some(b'S') => r"[^\t\n\x0c\r ]",
         Some(b'w') => "0-9A-Za-z_",
         Some(b'W') => "[^0-9A-Za-z_]",
-        Some(b'p' | b'P') => return unicode(text).map(Some),
+        Some(b'p' | b'P') => return unicode(text, points).map(Some),
         _ => return Ok(None),
     };
     Ok(Some((class.to_owned(), &escape[1..])))
 }
 
 /// `\pL`, `\p{Greek}`, `\P{^Greek}`.
-fn unicode(text: &str) -> Result<(String, &str), Refused> {
+fn unicode<'a>(text: &'a str, points: &mut Points) -> Result<(String, &'a str), Refused> {
     let after = &text[2..];
     let (name, rest) = match after.strip_prefix('{') {
         Some(braced) => match braced.split_once('}') {
@@ -103,12 +123,35 @@ fn unicode(text: &str) -> Result<(String, &str), Refused> {
         None => (name, false),
     };
     let kind = if text.starts_with(r"\P") != inverted { 'P' } else { 'p' };
-    let class = format!(r"\{kind}{{{name}}}");
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' '));
-    match plain && !name.is_empty() && regex::Regex::new(&class).is_ok() {
-        true => Ok((class, rest)),
-        false => refused("invalid character class range", whole),
+    let canonical = name.replace(['_', '-', ' '], "").to_ascii_lowercase();
+    let Some(of) = property(&canonical) else { return refused("invalid character class range", whole) };
+    let is_wide = ["any", "assigned", "unassigned", "c", "cn", "other"].contains(&&*canonical);
+    points.take(if is_wide { 0x11_0000 } else { PROPERTY_POINTS })?;
+    Ok((format!(r"\{kind}{{{of}={canonical}}}"), rest))
+}
+
+/// Of which property of Unicode that is a value: Go knows categories and scripts, and no others. A name is
+/// looked up once; there are only so many that are one.
+fn property(canonical: &str) -> Option<&'static str> {
+    static KNOWN: LazyLock<Mutex<HashMap<Box<str>, &'static str>>> = LazyLock::new(Mutex::default);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if canonical.is_empty() || !canonical.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return None;
     }
+    if let Some(of) = known().get(canonical) {
+        return Some(of);
+    }
+    let is_valid = |of: &&str| regex::Regex::new(&format!(r"\p{{{of}={canonical}}}")).is_ok();
+    let of =
+        ["gc", "sc"].into_iter().find(is_valid).filter(|of| *of == "gc" || !is_script_code(canonical))?;
+    known().insert(canonical.into(), of);
+    Some(of)
+}
+
+/// Whether the name of a script is its code of four letters, which Go does not know.
+fn is_script_code(canonical: &str) -> bool {
+    const NAMES: [&str; 8] = ["ahom", "cham", "kawi", "lisu", "modi", "newa", "thai", "toto"];
+    canonical.len() == 4 && !NAMES.contains(&canonical)
 }
 
 /// An escaped single character; `text` begins with the backslash.

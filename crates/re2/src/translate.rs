@@ -5,7 +5,7 @@
 //! braces that are no repetition (plain in Go), `\Q…\E`, octal escapes, stacked repetitions (an error in Go)
 //! and group flags. Never compiles, never recurses.
 
-use super::class;
+use super::class::{self, Points};
 use crate::limits::{PATTERN_DEPTH_MAX, REPEAT_MAX};
 
 /// A refused pattern: Go's error code and the part of the pattern that it names.
@@ -21,8 +21,14 @@ pub(super) fn refused<T>(code: &'static str, expression: &str) -> Result<T, Refu
 
 pub(super) fn translate(pattern: &str) -> Result<String, Refused> {
     let groups = vec![Group::default()];
-    let mut t =
-        Translator { whole: pattern, rest: pattern, out: String::new(), flags: String::new(), groups };
+    let mut t = Translator {
+        whole: pattern,
+        rest: pattern,
+        out: String::new(),
+        flags: String::new(),
+        groups,
+        points: Points::default(),
+    };
     let mut last_repeat = None;
     while !t.rest.is_empty() {
         last_repeat = t.step(last_repeat)?;
@@ -42,6 +48,7 @@ struct Translator<'a> {
     flags: String,
     /// Open groups, the pattern itself first.
     groups: Vec<Group>,
+    points: Points,
 }
 
 /// What repetition needs to know of an open group.
@@ -80,7 +87,7 @@ impl<'a> Translator<'a> {
                 self.skip(1);
             }
             '[' => {
-                let (text, rest) = class::bracket(before)?;
+                let (text, rest) = class::bracket(before, &mut self.points)?;
                 self.item(&text);
                 self.rest = rest;
             }
@@ -219,7 +226,7 @@ impl<'a> Translator<'a> {
                 return Ok(());
             }
             _ => {
-                if let Some((text, rest)) = class::shorthand(before)? {
+                if let Some((text, rest)) = class::shorthand(before, &mut self.points)? {
                     self.item(&format!("[{text}]"));
                     self.rest = rest;
                 } else {

@@ -1,37 +1,86 @@
 //! Compiled patterns: one for each text in the whole process, and only so many bytes of them.
 //!
-//! In: a pattern. Out: what it was compiled to, or why it is none. All schemas share one cache, from which
-//! what was used longest ago goes first: how many CRDs there are, and how often they are written, decides
-//! nothing. The state belongs to whoever holds the cache's lock, for a look into a map; nothing is compiled
-//! under it.
+//! In: a pattern. Out: what it was compiled to, or why it is none. All schemas and expressions share one
+//! cache, from which what was used longest ago goes first: how many there are, and how often they are
+//! written, decides nothing. The state belongs to whoever holds the cache's lock, for a look into a map;
+//! nothing is compiled under it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 
 use super::translate;
-use crate::limits::{PATTERN_CACHE_BYTES_MAX, PATTERN_SIZES, PATTERNS_BYTES_MAX, PATTERNS_KEPT_BYTES_MAX};
+use crate::limits::{
+    PATTERN_CACHE_BYTES_MAX, PATTERN_SIZES, PATTERN_TEXT_BYTES_MAX, PATTERNS_KEPT_BYTES_MAX, READ_BYTES,
+};
 
 /// What a pattern was compiled to.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub struct Compiled {
     regex: Result<Regex, String>,
     /// The least of [`PATTERN_SIZES`] that it fits in.
     size: usize,
+    /// Bytes that were made to find that out.
+    tried: usize,
     /// When it was last looked up: a number that grows.
     used: AtomicU64,
 }
 
 impl Compiled {
-    pub(super) fn matches(&self, text: &str) -> Result<bool, String> {
-        self.used.store(now(), Ordering::Relaxed);
-        self.regex.as_ref().map(|regex| regex.is_match(text.as_bytes())).map_err(Clone::clone)
+    /// What a pattern is compiled to, kept by nobody but the caller: for patterns that are values of objects,
+    /// which would drive those of schemas out.
+    ///
+    /// Cost: a compilation, as large as the largest of [`PATTERN_SIZES`] and a third.
+    #[must_use]
+    pub fn unshared(source: &str) -> Compiled {
+        compile(source)
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
-        self.regex.as_ref().map(drop).map_err(Clone::clone)
+    /// # Errors
+    /// Go's message, when the pattern is not valid.
+    pub fn matches(&self, text: &str) -> Result<bool, String> {
+        self.regex().map(|regex| regex.is_match(text))
+    }
+
+    /// The first that it matches, as Go prefers: leftmost, and of those what comes first in the pattern.
+    ///
+    /// # Errors
+    /// Go's message, when the pattern is not valid.
+    pub fn find<'t>(&self, text: &'t str) -> Result<Option<&'t str>, String> {
+        self.regex().map(|regex| regex.find(text).map(|found| found.as_str()))
+    }
+
+    /// All that it matches, one behind the other, no more than `most`.
+    ///
+    /// # Errors
+    /// Go's message, when the pattern is not valid.
+    pub fn find_all<'t>(&self, text: &'t str, most: usize) -> Result<Vec<&'t str>, String> {
+        self.regex().map(|regex| regex.find_iter(text).take(most).map(|found| found.as_str()).collect())
+    }
+
+    /// # Errors
+    /// Go's message, when the pattern is not valid.
+    pub fn check(&self) -> Result<(), String> {
+        self.regex().map(drop)
+    }
+
+    /// Bytes that it counts as; none if it is not valid.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes that were made to compile it, those of an attempt in too little room too: what it has cost.
+    #[must_use]
+    pub fn tried(&self) -> usize {
+        self.tried
+    }
+
+    fn regex(&self) -> Result<&Regex, String> {
+        self.used.store(now(), Ordering::Relaxed);
+        self.regex.as_ref().map_err(Clone::clone)
     }
 
     /// What is kept for it: itself, and the automata that two threads at a time build while they match, of
@@ -93,49 +142,47 @@ impl Kept {
     }
 }
 
-/// What `source` is compiled to. Cost: a look into a map, or a compilation.
-pub(super) fn compiled(source: &str) -> Arc<Compiled> {
+/// What `source` is compiled to, once for all who ask. Cost: a look into a map, or a compilation.
+#[must_use]
+pub fn shared(source: &str) -> Arc<Compiled> {
     static SHARED: LazyLock<Cache> = LazyLock::new(Cache::default);
     SHARED.compiled(source)
 }
 
+/// What is said of a pattern beyond a limit.
+pub(super) const TOO_LARGE: &str = "expression too large";
+
 /// Compiles within the least size that suffices: each is four times the one before, so that what was tried in
 /// vain is a third of what is done.
 fn compile(source: &str) -> Compiled {
-    let used = AtomicU64::new(now());
+    let refused = |why: String, tried| Compiled { regex: Err(why), size: 0, tried, used: now().into() };
+    if source.len() > PATTERN_TEXT_BYTES_MAX {
+        return refused(message(TOO_LARGE, source), source.len());
+    }
+    let mut tried = source.len() * READ_BYTES;
     let translated = match translate::translate(source) {
         Ok(translated) => translated,
-        Err(error) => {
-            return Compiled { regex: Err(message(error.code, &error.expression)), size: 0, used };
-        }
+        Err(error) if error.code == TOO_LARGE => return refused(message(TOO_LARGE, source), tried),
+        Err(error) => return refused(message(error.code, &error.expression), tried),
     };
     for size in PATTERN_SIZES {
+        tried += size;
         let built = RegexBuilder::new(&translated)
             .size_limit(size)
             .dfa_size_limit(PATTERN_CACHE_BYTES_MAX)
             .nest_limit(1024)
             .build();
         match built {
-            Ok(regex) => return Compiled { regex: Ok(regex), size, used },
+            Ok(regex) => return Compiled { regex: Ok(regex), size, tried, used: now().into() },
             Err(regex::Error::CompiledTooBig(_)) => {}
             Err(_) => break,
         }
     }
-    Compiled { regex: Err(message("expression too large", source)), size: 0, used }
+    refused(message(TOO_LARGE, source), tried)
 }
 
 pub(super) fn message(code: &str, expression: &str) -> String {
     format!("error parsing regexp: {code}: `{expression}`")
-}
-
-/// Whether the valid ones of `patterns`, those of one CRD, take no more together than they may. Cost: they
-/// are compiled up to there.
-pub(crate) fn within_budget<'p>(patterns: impl IntoIterator<Item = &'p str>) -> bool {
-    let (mut seen, mut bytes) = (HashSet::new(), 0);
-    patterns.into_iter().filter(|pattern| seen.insert(*pattern)).all(|pattern| {
-        bytes += compiled(pattern).size;
-        bytes <= PATTERNS_BYTES_MAX
-    })
 }
 
 #[cfg(test)]
@@ -170,15 +217,5 @@ mod tests {
         let refused = cache.compiled(&large(0, 400));
         assert!(refused.check().is_err_and(|why| why.contains("expression too large")));
         assert!(Arc::ptr_eq(&refused, &cache.compiled(&large(0, 400))));
-    }
-
-    #[test]
-    fn the_patterns_of_one_crd_have_a_budget() {
-        let few: Vec<String> = (0..500).map(|n| format!("^a{n}[a-z0-9]([-a-z0-9]*[a-z0-9])?$")).collect();
-        assert!(within_budget(few.iter().map(String::as_str)), "what people write");
-        let large: Vec<String> = (0..1000).map(|number| large(number, 40)).collect();
-        assert!(!within_budget(large.iter().map(String::as_str)));
-        assert!(within_budget(std::iter::repeat_n(large[0].as_str(), 1000)), "one counts once");
-        assert!(within_budget(["(", "["]), "others say what is wrong with these");
     }
 }
