@@ -39,6 +39,8 @@ pub(super) struct View<'a> {
     options: Value,
     namespace_object: Option<Arc<Object>>,
     namespace_tree: OnceLock<Arc<Value>>,
+    // The same as policies see it.
+    namespace_shown: OnceLock<Option<Value>>,
 }
 
 /// The objects of a write in one version.
@@ -95,6 +97,7 @@ impl<'a> View<'a> {
             options: options(write),
             namespace_object,
             namespace_tree: OnceLock::new(),
+            namespace_shown: OnceLock::new(),
         })
     }
 
@@ -161,6 +164,12 @@ impl<'a> View<'a> {
         let served = self.context.catalog().resource("", "v1", "namespaces").cloned().ok_or_else(missing)?;
         let tree = served.to_value(object).map_err(|status| status.message)?;
         Ok(self.namespace_tree.get_or_init(|| Arc::new(tree)).clone())
+    }
+
+    /// The same as policies see it, put together once; nothing where there is none.
+    fn namespace_shown(&self) -> Option<&Value> {
+        let shown = || self.namespace_tree().ok().map(|tree| shown_namespace((*tree).clone()));
+        self.namespace_shown.get_or_init(shown).as_ref()
     }
 
     /// The objects in the version of one of the equivalents, or in its own.
@@ -240,7 +249,7 @@ impl<'a> View<'a> {
         let (request, taken_for) = (self.request(write), self.taken_for(equivalent));
         let sees_namespace = !self.namespace.is_empty() && !is_namespace(&self.own);
         let namespace = match sees_namespace {
-            true => self.namespace_tree().ok().map(|tree| shown_namespace((*tree).clone())),
+            true => self.namespace_shown(),
             false => None,
         };
         let asked = Asked { authorizer: &*self.context.config.authorizer, caller: &self.caller };
@@ -250,7 +259,7 @@ impl<'a> View<'a> {
             object: objects.object.as_ref(),
             old_object: objects.old_object.as_ref(),
             params,
-            namespace: namespace.as_ref(),
+            namespace,
             request: &of_policy,
             authorizer: &asked,
             request_resource: &request_resource(&request),
