@@ -14,7 +14,7 @@ use crate::cost::{LIST, MAP, STRUCT};
 use crate::error::Error;
 use crate::libraries::collections::taken;
 use crate::libraries::{self, Context, Function};
-use crate::limits::HOLDER_BYTES;
+use crate::limits::{HOLDER_BYTES, OBJECT_BYTES, TEXT_BYTES};
 use crate::lookup::{index, missing};
 use crate::messages;
 use crate::program::{
@@ -173,7 +173,7 @@ impl<'a> Eval<'a> {
         }
         match result {
             Err(Error::Unsuited) => Err(libraries::refused(&call.name, args)),
-            Ok(made) => self.spent().make_holder(&made).map(|()| made),
+            Ok(made) => self.spent().make(held_in(&made)).map(|()| made),
             Err(error) => Err(error),
         }
     }
@@ -548,6 +548,16 @@ impl<'a> Eval<'a> {
 
 /// What is there, and the key that it was asked for by.
 type Stepped<'a> = (Option<Value<'a>>, Option<Value<'a>>);
+
+/// What holds the value that a call made, in bytes.
+fn held_in(made: &Value<'_>) -> usize {
+    match made {
+        Value::String(TextValue::Shared(_)) | Value::Bytes(_) | Value::Type(_) => TEXT_BYTES,
+        Value::Optional(Some(_)) => HOLDER_BYTES,
+        Value::Object(_) => OBJECT_BYTES,
+        _ => 0,
+    }
+}
 
 /// What a call makes of texts, in bytes: a rule is of functions that make a text of another. What makes more
 /// asks by itself.

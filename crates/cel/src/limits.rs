@@ -46,6 +46,9 @@ pub const ENTRY_BYTES: usize = 160;
 /// Bytes that what has values in it is taken for besides: a list, an optional.
 pub const HOLDER_BYTES: usize = 96;
 
+/// The same of a text.
+pub const TEXT_BYTES: usize = 32;
+
 /// The same of a map: its first entry takes a place for eleven.
 pub const MAP_BYTES: usize = 1_200;
 

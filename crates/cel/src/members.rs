@@ -41,7 +41,7 @@ impl<'a> Map<'a> {
         match self {
             Map::Owned(entries) => {
                 // A key that lives as short as `name`, in a map that may live as short.
-                let entries: &BTreeMap<MapKey<'_>, Value<'a>> = &**entries;
+                let entries: &BTreeMap<MapKey<'_>, Value<'a>> = entries;
                 Ok(entries.get(&MapKey::String(TextValue::Borrowed(name))).cloned())
             }
             Map::Tree(members, decl) => member(members, *decl, name),

@@ -8,9 +8,8 @@ use std::cell::Cell;
 
 use crate::error::Error;
 use crate::limits::{
-    ELEMENT_BYTES, ENTRY_BYTES, HOLDER_BYTES, MADE_BYTES_MAX, MAP_BYTES, OBJECT_BYTES, STEP_BYTES, STEPS_MAX,
+    ELEMENT_BYTES, ENTRY_BYTES, HOLDER_BYTES, MADE_BYTES_MAX, MAP_BYTES, STEP_BYTES, STEPS_MAX,
 };
-use crate::value::{TextValue, Value};
 
 /// What one evaluation has spent, or several that belong together and keep each other's values.
 #[derive(Debug)]
@@ -82,18 +81,6 @@ impl Spent {
     /// As [`make`](Spent::make), a map of so many entries.
     pub(crate) fn make_map(&self, count: usize) -> Result<(), Error> {
         self.make(count.saturating_mul(ENTRY_BYTES).saturating_add(MAP_BYTES))
-    }
-
-    /// As [`make`](Spent::make), what holds a value that was made: a call's result.
-    pub(crate) fn make_holder(&self, of: &Value<'_>) -> Result<(), Error> {
-        match of {
-            Value::String(TextValue::Shared(_)) | Value::Bytes(_) | Value::Type(_) => {
-                self.make(ELEMENT_BYTES / 2)
-            }
-            Value::Optional(Some(_)) => self.make(HOLDER_BYTES),
-            Value::Object(_) => self.make(OBJECT_BYTES),
-            _ => Ok(()),
-        }
     }
 
     /// As [`make`](Spent::make), entries of a map.

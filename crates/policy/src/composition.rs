@@ -90,8 +90,8 @@ impl<'a> Composition<'a> {
         let (kept, made) = (self.kept.get(), self.spent.made());
         let Evaluation { result, cost } = variable.program.eval(with, PER_CALL_COST_MAX);
         self.height.set(around);
-        // All that it made counts as kept, what variables within it made with it; of one that fails it is what
-        // those are.
+        // All that it made counts as kept, what variables within it made with it; of one that fails only
+        // what those are.
         if result.is_ok() {
             self.kept.set(kept.saturating_add(self.spent.made().saturating_sub(made)));
         }
