@@ -6,18 +6,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forebay_apimachinery::{Revision, Seen};
+use forebay_apimachinery::{GroupVersionKind, Revision, Seen};
 
 use crate::served::Served;
 use crate::store::Store;
 
-/// Group, version and plural.
+/// Group, version and plural, or kind.
 type Coordinates = (Arc<str>, Arc<str>, Arc<str>);
 
 /// Everything that is served. Cheap to share, never changed.
 #[derive(Clone, Default)]
 pub struct Catalog {
     served: BTreeMap<Coordinates, Arc<Served>>,
+    // By group, version and kind: the first of those that are stored.
+    kinds: BTreeMap<Coordinates, Arc<Served>>,
     /// The CRD resource's revision up to which CRDs are taken into account.
     pub revision: Option<Revision>,
 }
@@ -30,8 +32,18 @@ impl Catalog {
 
     /// A catalog of what is shared with an earlier one, and what is new.
     pub fn from_shared(served: impl IntoIterator<Item = Arc<Served>>, revision: Option<Revision>) -> Catalog {
-        let served = served.into_iter().map(|served| (key_of(&served), served)).collect();
-        Catalog { served, revision }
+        let served: BTreeMap<_, _> = served.into_iter().map(|served| (key_of(&served), served)).collect();
+        let mut kinds = BTreeMap::new();
+        for served in served.values().filter(|served| served.store.is_some()) {
+            let GroupVersionKind { group, version, kind } = served.gvk.clone();
+            kinds.entry((group, version, kind)).or_insert_with(|| served.clone());
+        }
+        Catalog { served, kinds, revision }
+    }
+
+    /// What stores objects of a kind.
+    pub fn stored_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Served>> {
+        self.kinds.get(&(Arc::from(group), Arc::from(version), Arc::from(kind)))
     }
 
     /// The resource `plural` in `group` and `version`.

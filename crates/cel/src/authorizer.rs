@@ -35,6 +35,37 @@ pub enum Check {
     Resource(Box<ResourceCheck>),
 }
 
+impl Asker {
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Asker::Requester => 0,
+            Asker::ServiceAccount { namespace, name } => namespace.len() + name.len(),
+        }
+    }
+}
+
+impl Check {
+    /// Of all that it says.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Check::Path { asker, path } => asker.bytes() + path.len(),
+            Check::Group { asker, group } => asker.bytes() + group.len(),
+            Check::Resource(of) => {
+                let texts = [
+                    &of.group,
+                    &of.resource,
+                    &of.subresource,
+                    &of.namespace,
+                    &of.name,
+                    &of.field_selector,
+                    &of.label_selector,
+                ];
+                of.asker.bytes() + texts.iter().map(|text| text.len()).sum::<usize>()
+            }
+        }
+    }
+}
+
 /// A check of a resource; selectors are as they were written, empty if none were.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ResourceCheck {

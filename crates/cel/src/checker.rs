@@ -5,12 +5,14 @@
 //!
 //! Source: cel-go v0.26.0 `checker/checker.go`.
 
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use crate::ast::{Ast, Comprehension, Entry, Expr, Field, Id, Literal};
 use crate::declarations::{FUNCTIONS, Overload, type_named};
 use crate::env::Env;
 use crate::issue::{Issue, Issues};
+use crate::limits::{TYPE_HEIGHT_MAX, TYPE_PARTS_MAX, TYPE_STEPS_EACH, TYPE_STEPS_FREE, TYPE_TEXT_MAX};
 use crate::messages;
 use crate::types::Type;
 use crate::unify::{Bindings, Free, most_general};
@@ -47,13 +49,17 @@ pub(crate) fn check(ast: Ast, root: Id, env: &Env, issues: &mut Issues) -> Check
         issues,
         types: vec![Type::Error; count],
         references: vec![Reference::None; count],
-        bindings: Bindings::default(),
+        bindings: Bindings::new(TYPE_STEPS_FREE + TYPE_STEPS_EACH * count as u64),
         locals: Vec::new(),
         fresh: 0,
+        is_told: false,
     };
     checker.check(root);
-    let Checker { types, references, bindings, .. } = checker;
+    let Checker { types, references, bindings, issues, is_told, .. } = checker;
     let types = types.iter().map(|it| bindings.resolve(it, Free::Dyn)).collect();
+    if bindings.is_over() && !is_told {
+        issues.push(Issue::at(ast.offset(root), too_large()));
+    }
     Checked { ast, root, types, references }
 }
 
@@ -67,6 +73,8 @@ struct Checker<'c> {
     /// Variables of comprehensions, the innermost last.
     locals: Vec<(Arc<str>, Type)>,
     fresh: usize,
+    /// Whether a type was complained of that is too large.
+    is_told: bool,
 }
 
 impl Checker<'_> {
@@ -74,7 +82,17 @@ impl Checker<'_> {
         self.issues.push(Issue::at(self.ast.offset(id), message));
     }
 
+    /// What is larger than a type may be is complained of, once, and ends the check.
     fn set(&mut self, id: Id, to: Type) {
+        let was_over = self.is_told;
+        if !self.bindings.is_small(&to) || self.bindings.is_over() {
+            self.is_told = true;
+            self.types[id.index()] = Type::Error;
+            if !was_over {
+                self.fail(id, too_large());
+            }
+            return;
+        }
         self.types[id.index()] = to;
     }
 
@@ -92,6 +110,7 @@ impl Checker<'_> {
     }
 
     fn mismatch(&mut self, id: Id, expected: &Type, found: &Type) {
+        let (expected, found) = (shown(expected), shown(found));
         self.fail(id, format!("expected type '{expected}' but found '{found}'"));
     }
 
@@ -101,6 +120,9 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, id: Id) {
+        if self.is_told {
+            return;
+        }
         let ast = self.ast;
         match ast.expr(id) {
             Expr::Literal(literal) => self.set(id, type_of_literal(literal)),
@@ -263,10 +285,20 @@ impl Checker<'_> {
     }
 
     fn no_overload(&mut self, id: Id, name: &str, target: Option<Id>, given: &[Type]) {
-        let given: Vec<_> = given.iter().map(|it| self.bindings.resolve(it, Free::Dyn).to_string()).collect();
+        let (mut types, mut bytes) = (Vec::new(), 0);
+        for it in given {
+            // As many as anybody reads.
+            if bytes > TYPE_TEXT_MAX {
+                types.push("…".to_owned());
+                break;
+            }
+            let text = shown(&self.bindings.resolve(it, Free::Dyn));
+            bytes += text.len();
+            types.push(text);
+        }
         let (receiver, rest) = match target {
-            Some(_) => (format!("{}.", given[0]), &given[1..]),
-            None => (String::new(), &given[..]),
+            Some(_) => (format!("{}.", types[0]), &types[1..]),
+            None => (String::new(), &types[..]),
         };
         let message =
             format!("found no matching overload for '{name}' applied to '{receiver}({})'", rest.join(", "));
@@ -298,7 +330,8 @@ impl Checker<'_> {
         if names.is_empty() {
             return (overload.args.clone(), overload.result.clone());
         }
-        let mut own = Bindings::default();
+        // A signature is small.
+        let mut own = Bindings::new(u64::MAX);
         for name in names {
             let fresh = self.fresh();
             own.bind(name, fresh);
@@ -441,6 +474,31 @@ impl Checker<'_> {
         if !self.bindings.assign(wanted, &found) {
             self.mismatch(id, wanted, &found);
         }
+    }
+}
+
+fn too_large() -> String {
+    format!("its type has more than {TYPE_PARTS_MAX} parts, or more than {TYPE_HEIGHT_MAX} within each other")
+}
+
+/// A type as an error has it, as much of it as anybody reads.
+fn shown(it: &Type) -> String {
+    let mut text = Short(String::new());
+    match write!(text, "{it}") {
+        Ok(()) => text.0,
+        Err(_) => text.0 + "…",
+    }
+}
+
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > TYPE_TEXT_MAX {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
     }
 }
 

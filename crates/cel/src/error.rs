@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::limits::ERROR_BYTES_MAX;
+
 /// What an evaluation ends with instead of a value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -17,8 +19,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// An error in these words, as many as [`ERROR_BYTES_MAX`] has.
     pub fn new(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::Failed(message.into())
+        let mut message = message.into();
+        if message.len() > ERROR_BYTES_MAX {
+            let end = message.floor_char_boundary(ERROR_BYTES_MAX);
+            message.to_mut().truncate(end);
+        }
+        Error::Failed(message)
     }
 
     pub(crate) fn no_such_overload() -> Error {

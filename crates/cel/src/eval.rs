@@ -5,24 +5,28 @@
 //!
 //! Source: cel-go v0.26.0 `interpreter/{interpretable,attributes,runtimecost}.go`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cost::actual;
+use crate::cost::table::Rule;
 use crate::cost::{LIST, MAP, STRUCT};
 use crate::error::Error;
+use crate::libraries::collections::taken;
 use crate::libraries::{self, Context, Function};
+use crate::limits::{HOLDER_BYTES, OBJECT_BYTES, TEXT_BYTES};
+use crate::lookup::{index, missing};
 use crate::messages;
 use crate::program::{
     Activation, Attr, Call, Evaluation, Field, Fold, Head, Literal, Node, Op, Program, Step, StepKind,
 };
-use crate::value::{Map, MapKey, TextValue, Value};
+use crate::spent::Spent;
+use crate::value::{List, Map, TextValue, Value};
 
 type Found<'a> = Result<Value<'a>, Error>;
 
 pub(crate) fn run<'a>(program: &'a Program, with: Activation<'a>, budget: u64) -> Evaluation<'a> {
-    let context = Context::new(with.authorizer);
+    let context = Context::new(with.authorizer, with.spent);
     let mut eval = Eval { names: &program.names, with, context, locals: Vec::new(), cost: 0, budget };
     let result = eval.node(&program.root);
     Evaluation { result, cost: eval.cost }
@@ -30,7 +34,7 @@ pub(crate) fn run<'a>(program: &'a Program, with: Activation<'a>, budget: u64) -
 
 /// What a node of constants is.
 pub(crate) fn constant(node: &Node) -> Result<Value<'static>, Error> {
-    let context = Context::new(None);
+    let context = Context::new(None, None);
     let mut eval = Eval {
         names: &[],
         with: Activation::default(),
@@ -59,12 +63,17 @@ struct Eval<'a> {
 }
 
 impl<'a> Eval<'a> {
+    fn spent(&self) -> &Spent {
+        self.context.spent()
+    }
+
     fn pay(&mut self, cost: u64) -> Result<(), Error> {
         self.cost = self.cost.saturating_add(cost);
         if self.cost > self.budget { Err(Error::CostExceeded) } else { Ok(()) }
     }
 
     fn node(&mut self, node: &'a Node) -> Found<'a> {
+        self.spent().walk(0)?;
         match node {
             Node::Const(value) => Ok(value.clone()),
             Node::Fail(error) => Err(error.clone()),
@@ -85,7 +94,7 @@ impl<'a> Eval<'a> {
             Node::Struct(it) => self.message(it),
             Node::Fold(fold) => self.fold(fold),
             Node::OptionalOr(both, takes) => match self.node(&both[0])? {
-                Value::Optional(Some(inner)) if *takes => Ok(Arc::unwrap_or_clone(inner)),
+                Value::Optional(Some(inner)) if *takes => Ok(taken(inner)),
                 some @ Value::Optional(Some(_)) => Ok(some),
                 Value::Optional(None) => self.node(&both[1]),
                 // Upstream passes on what is no optional.
@@ -150,19 +159,51 @@ impl<'a> Eval<'a> {
     }
 
     fn finish(&mut self, call: &'a Call, args: &[Value<'a>], failed: Option<Error>) -> Found<'a> {
+        let is_of_result = actual::is_of_result(call.rule);
+        // What it costs by its arguments is paid before it is carried out.
+        if !is_of_result {
+            self.pay_for(call, args, None)?;
+        }
         let result = match failed {
             Some(error) => Err(error),
-            None => match &call.op {
-                Op::Equals => args[0].equals(&args[1], &self.context.steps).map(Value::Bool),
-                Op::NotEquals => args[0].equals(&args[1], &self.context.steps).map(|same| Value::Bool(!same)),
-                Op::Function(Function::Plain(function)) => function(args, &self.context),
-                Op::Function(Function::Pattern(pattern)) => pattern.apply(args, &self.context),
-            },
+            None => self.carry_out(call, args),
         };
-        self.pay(actual::cost(call.rule, args, &result))?;
+        if is_of_result {
+            self.pay_for(call, args, Some(&result))?;
+        }
         match result {
             Err(Error::Unsuited) => Err(libraries::refused(&call.name, args)),
-            result => result,
+            Ok(made) => self.spent().make(held_in(&made)).map(|()| made),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn pay_for(&mut self, call: &Call, args: &[Value<'a>], result: Option<&Found<'a>>) -> Result<(), Error> {
+        let left = self.budget.saturating_sub(self.cost);
+        let cost = actual::cost(call.rule, args, result, (left, self.context.spent()))?;
+        self.pay(cost)
+    }
+
+    fn carry_out(&self, call: &'a Call, args: &[Value<'a>]) -> Found<'a> {
+        let (context, spent) = (&self.context, self.context.spent());
+        let function = match &call.op {
+            Op::Equals => return args[0].equals(&args[1], spent).map(Value::Bool),
+            Op::NotEquals => return args[0].equals(&args[1], spent).map(|same| Value::Bool(!same)),
+            Op::Function(function) => function,
+        };
+        let bytes = args.iter().fold(0_usize, |sum, arg| sum.saturating_add(arg.bytes()));
+        if bytes > 0 {
+            // Of two that are in an order the longer is looked at no further than the other is long.
+            let looked_at = match (call.rule, args) {
+                (Rule::Compare, [one, two]) => one.bytes().min(two.bytes()),
+                _ => bytes,
+            };
+            spent.walk(looked_at)?;
+            spent.make(made_of(call.rule, args, bytes))?;
+        }
+        match function {
+            Function::Plain(function) => function(args, context),
+            Function::Pattern(pattern) => pattern.apply(args, context),
         }
     }
 
@@ -176,10 +217,11 @@ impl<'a> Eval<'a> {
     }
 
     fn items(&mut self, items: &'a [(Node, bool)]) -> Found<'a> {
+        self.spent().make_list(items.len())?;
         let mut found = Vec::with_capacity(items.len());
         for (item, optional) in items {
             match (self.node(item)?, optional) {
-                (Value::Optional(inner), true) => found.extend(inner.map(Arc::unwrap_or_clone)),
+                (Value::Optional(inner), true) => found.extend(inner.map(taken)),
                 (_, true) => {
                     return Err(Error::new(
                         "cannot initialize optional list element from non-optional value",
@@ -188,7 +230,7 @@ impl<'a> Eval<'a> {
                 (value, false) => found.push(value),
             }
         }
-        Ok(Value::list(found))
+        Value::list(found)
     }
 
     fn map(&mut self, entries: &'a [(Node, Node, bool)]) -> Found<'a> {
@@ -201,12 +243,13 @@ impl<'a> Eval<'a> {
     }
 
     fn entries(&mut self, entries: &'a [(Node, Node, bool)]) -> Found<'a> {
+        self.spent().make_map(entries.len())?;
         let mut found = BTreeMap::new();
         for (key, value, optional) in entries {
             let key = self.node(key)?;
             let value = match (self.node(value)?, optional) {
                 (Value::Optional(None), true) => continue,
-                (Value::Optional(Some(inner)), true) => Arc::unwrap_or_clone(inner),
+                (Value::Optional(Some(inner)), true) => taken(inner),
                 (_, true) => {
                     return Err(Error::new("cannot initialize optional entry from non-optional value"));
                 }
@@ -217,13 +260,15 @@ impl<'a> Eval<'a> {
                 key => key.key(),
             };
             let key = key.ok_or_else(|| Error::new("unsupported key type"))?;
+            self.spent().walk(key.bytes())?;
             found.insert(key, value);
         }
-        Ok(Value::Map(Map::Owned(Arc::new(found))))
+        Value::map(found)
     }
 
     fn message(&mut self, literal: &'a Literal) -> Found<'a> {
-        let found = self.fields(&literal.fields).and_then(|fields| messages::make(&literal.name, fields));
+        let fields = self.fields(&literal.fields);
+        let found = fields.and_then(|fields| messages::make(&literal.name, fields, self.spent()));
         if let Err(Error::CostExceeded) = found {
             return found;
         }
@@ -232,6 +277,8 @@ impl<'a> Eval<'a> {
     }
 
     fn fields(&mut self, fields: &'a [Field]) -> Result<BTreeMap<Arc<str>, Value<'a>>, Error> {
+        // Those of a patch that are not set are there all the same.
+        self.spent().make_map(fields.len())?;
         let mut found = BTreeMap::new();
         for Field { name, value, optional } in fields {
             let value = match (self.node(value)?, optional) {
@@ -239,7 +286,7 @@ impl<'a> Eval<'a> {
                     found.remove(name);
                     continue;
                 }
-                (Value::Optional(Some(inner)), true) => Arc::unwrap_or_clone(inner),
+                (Value::Optional(Some(inner)), true) => taken(inner),
                 (_, true) => {
                     return Err(Error::new("cannot initialize optional entry from non-optional value"));
                 }
@@ -287,9 +334,9 @@ impl<'a> Eval<'a> {
         match (accu, &args[..]) {
             (Value::List(list), [Value::List(more)]) => {
                 self.context.make_elements(more.len())?;
-                list.concat(more, &self.context.steps).map(Value::List)
+                list.concat(more, self.spent()).map(Value::List)
             }
-            (Value::Map(map), _) => libraries::collections::inserted(map, &args),
+            (Value::Map(map), _) => libraries::collections::inserted(map, &args, self.spent()),
             _ => Err(Error::no_such_overload()),
         }
     }
@@ -337,13 +384,13 @@ impl<'a> Eval<'a> {
                 return Ok(if attr.test { Value::Bool(false) } else { at });
             };
             optional = true;
-            at = (**inner).clone();
+            at = (***inner).clone();
         }
         let last = attr.steps.len() - 1;
         for (number, step) in attr.steps.iter().enumerate() {
             let test = attr.test && number == last;
             optional |= step.optional;
-            let found = self.step(&at, step, optional)?;
+            let (found, key) = self.step(&at, step, optional)?;
             if test && let (Value::Struct(it), StepKind::Field(name)) = (&at, &step.kind) {
                 return Ok(Value::Bool(it.has(name)));
             }
@@ -353,14 +400,20 @@ impl<'a> Eval<'a> {
                 Some(value) => at = value,
                 None if optional && attr.test => return Ok(Value::Bool(false)),
                 None if optional => return Ok(Value::Optional(None)),
-                None => return Err(self.missing(&at, step)),
+                None => return Err(missing(&at, step, key.as_ref())),
             }
         }
-        Ok(if optional { Value::some(at) } else { at })
+        if !optional {
+            return Ok(at);
+        }
+        self.spent().make(HOLDER_BYTES)?;
+        Value::some(at)
     }
 
-    /// What `at` has there; paid for unless it is not there and need not be.
-    fn step(&mut self, at: &Value<'a>, step: &'a Step, optional: bool) -> Result<Option<Value<'a>>, Error> {
+    /// What `at` has there, and the key where it was put together; paid for unless it is not there and need
+    /// not be.
+    fn step(&mut self, at: &Value<'a>, step: &'a Step, optional: bool) -> Result<Stepped<'a>, Error> {
+        let mut key = None;
         let found = match &step.kind {
             StepKind::Field(name) => match at {
                 Value::Composed => self.composed(name),
@@ -376,17 +429,36 @@ impl<'a> Eval<'a> {
                 };
                 match value {
                     Err(Error::CostExceeded) => return Err(Error::CostExceeded),
-                    value => value.and_then(|value| self.index(at, &value)),
+                    Err(error) => Err(error),
+                    Ok(value) => {
+                        let found = self.index(at, &value);
+                        key = Some(value);
+                        found
+                    }
                 }
             }
         };
+        if let Ok(Some(found)) = &found {
+            self.take(at, found)?;
+        }
         if !optional || matches!(found, Ok(Some(_))) {
             self.pay(1)?;
         }
-        found
+        Ok((found?, key))
+    }
+
+    /// Notes that `found` was taken out of `of`: bytes are made of the text that a tree has of them.
+    fn take(&self, of: &Value<'a>, found: &Value<'a>) -> Result<(), Error> {
+        match (of, found) {
+            (Value::List(List::Tree(..)) | Value::Map(Map::Tree(..)), Value::Bytes(bytes)) => {
+                self.spent().make(bytes.len())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn index(&self, at: &Value<'a>, wanted: &Value<'a>) -> Result<Option<Value<'a>>, Error> {
+        self.spent().walk(wanted.bytes())?;
         match (at, wanted) {
             (Value::Composed, Value::String(name)) => self.composed(name),
             _ => index(at, wanted),
@@ -395,25 +467,6 @@ impl<'a> Eval<'a> {
 
     fn composed(&self, name: &str) -> Result<Option<Value<'a>>, Error> {
         self.with.composer.map_or(Ok(None), |composer| composer.compose(name, self.with))
-    }
-
-    fn missing(&mut self, at: &Value<'a>, step: &'a Step) -> Error {
-        let is_list = matches!(at, Value::List(_));
-        let shown: Cow<'_, str> = match &step.kind {
-            StepKind::Field(name) => Cow::Borrowed(&**name),
-            StepKind::Index(value) => shown(value).into(),
-            StepKind::Computed(node) => {
-                let cost = self.cost;
-                let value = self.node(node);
-                self.cost = cost;
-                value.map_or_else(|_| String::new(), |value| shown(&value)).into()
-            }
-        };
-        if is_list {
-            Error::new(format!("index out of bounds: {shown}"))
-        } else {
-            Error::new(format!("no such key: {shown}"))
-        }
     }
 
     fn fold(&mut self, fold: &'a Fold) -> Found<'a> {
@@ -430,35 +483,94 @@ impl<'a> Eval<'a> {
     }
 
     fn iterate(&mut self, fold: &'a Fold, range: &Value<'a>, base: usize) -> Found<'a> {
-        let keys = match range {
-            Value::Map(map) => map.keys(),
-            Value::List(_) => Vec::new(),
+        match range {
+            Value::List(list) => {
+                for at in 0..list.len() {
+                    let found = list.get(at).and_then(|found| found.ok_or_else(Error::no_such_overload));
+                    if let Ok(found) = &found {
+                        self.take(range, found)?;
+                    }
+                    let variables = match fold.two {
+                        true => (Ok(Value::Int(at as i64)), Some(found)),
+                        false => (found, None),
+                    };
+                    if !self.pass(fold, variables, base)? {
+                        break;
+                    }
+                }
+            }
+            Value::Map(map) => {
+                let counted = Spent::of_steps(u64::MAX);
+                for key in map.keys(&counted) {
+                    self.spent().walk_all(counted.take_steps())?;
+                    let key = key?;
+                    let value = fold.two.then(|| {
+                        let value = key.key().map_or(Ok(None), |key| map.get(&key));
+                        value.map(|value| value.unwrap_or(Value::Null))
+                    });
+                    if let Some(Ok(value)) = &value {
+                        self.take(range, value)?;
+                    }
+                    if !self.pass(fold, (Ok(key), value), base)? {
+                        break;
+                    }
+                }
+            }
             _ => return Err(Error::no_such_overload()),
-        };
-        let count = match range {
-            Value::List(list) => list.len(),
-            _ => keys.len(),
-        };
-        for at in 0..count {
-            self.locals.truncate(base + 1);
-            let (first, second) = item(range, &keys, at, fold.two);
-            self.locals.push(Local::Found(first));
-            if fold.two {
-                self.locals.push(Local::Found(second));
-            }
-            match self.node(&fold.condition) {
-                Err(Error::CostExceeded) => return Err(Error::CostExceeded),
-                Ok(Value::Bool(true)) | Err(_) => {}
-                Ok(_) => break,
-            }
-            let next = self.node(&fold.step);
-            if let Err(Error::CostExceeded) = next {
-                return next;
-            }
-            self.locals[base] = Local::Found(next);
         }
         self.locals.truncate(base + 1);
         self.node(&fold.result)
+    }
+
+    /// One round of a comprehension; whether there may be another.
+    fn pass(
+        &mut self,
+        fold: &'a Fold,
+        (first, second): (Found<'a>, Option<Found<'a>>),
+        base: usize,
+    ) -> Result<bool, Error> {
+        self.locals.truncate(base + 1);
+        self.locals.push(Local::Found(first));
+        self.locals.extend(second.map(Local::Found));
+        match self.node(&fold.condition) {
+            Err(Error::CostExceeded) => return Err(Error::CostExceeded),
+            Ok(Value::Bool(true)) | Err(_) => {}
+            Ok(_) => return Ok(false),
+        }
+        let next = self.node(&fold.step);
+        if let Err(Error::CostExceeded) = next {
+            return Err(Error::CostExceeded);
+        }
+        self.locals[base] = Local::Found(next);
+        Ok(true)
+    }
+}
+
+/// What is there, and the key that it was asked for by.
+type Stepped<'a> = (Option<Value<'a>>, Option<Value<'a>>);
+
+/// What holds the value that a call made, in bytes.
+fn held_in(made: &Value<'_>) -> usize {
+    match made {
+        Value::String(TextValue::Shared(_)) | Value::Bytes(_) | Value::Type(_) => TEXT_BYTES,
+        Value::Optional(Some(_)) => HOLDER_BYTES,
+        Value::Object(_) => OBJECT_BYTES,
+        _ => 0,
+    }
+}
+
+/// What a call makes of texts, in bytes: a rule is of functions that make a text of another. What makes more
+/// asks by itself.
+///
+/// - `bytes`: of its arguments.
+fn made_of(rule: Rule, args: &[Value<'_>], bytes: usize) -> usize {
+    match rule {
+        _ if matches!(args.first(), Some(Value::Object(_) | Value::Struct(_))) => bytes,
+        Rule::Convert | Rule::Parse(_) | Rule::FromBytes | Rule::ToBytes | Rule::Quote => {
+            bytes.saturating_mul(2)
+        }
+        Rule::Find => bytes,
+        _ => 0,
     }
 }
 
@@ -470,56 +582,8 @@ enum Paid {
     Nothing,
 }
 
-fn item<'a>(range: &Value<'a>, keys: &[Value<'a>], at: usize, two: bool) -> (Found<'a>, Found<'a>) {
-    let null = || Ok(Value::Null);
-    match range {
-        Value::List(list) => {
-            let found = list.get(at).and_then(|found| found.ok_or_else(Error::no_such_overload));
-            if two { (Ok(Value::Int(at as i64)), found) } else { (found, null()) }
-        }
-        Value::Map(map) if two => {
-            let value = keys[at].key().map_or(Ok(None), |key| map.get(&key));
-            (Ok(keys[at].clone()), value.map(|value| value.unwrap_or(Value::Null)))
-        }
-        _ => (Ok(keys[at].clone()), null()),
-    }
-}
-
 fn is_among(wanted: &Value<'_>, others: &[Value<'static>]) -> bool {
     let Value::Double(wanted) = wanted else { return false };
     // Few: numbers with a fraction that an expression spells out.
     others.iter().any(|other| matches!(other, Value::Double(other) if other == wanted))
-}
-
-/// What a container has at an index, if it has.
-fn index<'a>(at: &Value<'a>, wanted: &Value<'a>) -> Result<Option<Value<'a>>, Error> {
-    match at {
-        Value::Map(map) => match wanted.key() {
-            Some(key) => map.get(&key),
-            None => Ok(None),
-        },
-        Value::List(list) => {
-            let at = match wanted {
-                Value::Int(at) => i128::from(*at),
-                Value::Uint(at) => i128::from(*at),
-                Value::Double(at) if at.fract() == 0.0 => *at as i128,
-                Value::Double(at) => return Err(Error::new(format!("unsupported index value {at} in list"))),
-                other => {
-                    return Err(Error::new(format!(
-                        "unsupported index type '{}' in list",
-                        other.type_name()
-                    )));
-                }
-            };
-            usize::try_from(at).map_or(Ok(None), |at| list.get(at))
-        }
-        _ => Ok(None),
-    }
-}
-
-fn shown(value: &Value<'_>) -> String {
-    match value {
-        Value::Double(it) => it.to_string(),
-        _ => value.key().map(|key: MapKey<'_>| key.shown().into_owned()).unwrap_or_default(),
-    }
 }

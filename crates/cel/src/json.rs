@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use serde_json::{Map as Members, Number, Value as Json};
 
+use forebay_apimachinery::json::DEPTH_MAX;
+
 use crate::base64;
 use crate::error::Error;
 use crate::limits::ELEMENT_BYTES;
 use crate::messages::JSON_NUMBER_MAX;
+use crate::spent::Spent;
 use crate::time;
 use crate::value::{Map, MapKey, Value};
 
@@ -47,7 +50,7 @@ impl Value<'_> {
             Value::Struct(it) => vec![it.name.clone()],
             _ => Vec::new(),
         };
-        let mut conversion = Conversion { numbers, left: bytes_max, path, misnamed: Vec::new() };
+        let mut conversion = Conversion { numbers, left: bytes_max, depth: 0, path, misnamed: Vec::new() };
         let json = conversion.convert(self)?;
         Ok(Converted { json, misnamed: conversion.misnamed, bytes: bytes_max - conversion.left })
     }
@@ -56,6 +59,7 @@ impl Value<'_> {
 struct Conversion {
     numbers: Numbers,
     left: usize,
+    depth: usize,
     /// From the root's type, by the names of fields.
     path: Vec<Arc<str>>,
     misnamed: Vec<String>,
@@ -67,12 +71,18 @@ impl Conversion {
         Ok(())
     }
 
-    fn text(&mut self, text: String) -> Result<Json, Error> {
-        self.pay(text.len())?;
-        Ok(Json::String(text))
+    fn convert(&mut self, value: &Value<'_>) -> Result<Json, Error> {
+        // What is deeper nobody could read again.
+        if self.depth > DEPTH_MAX {
+            return Err(Error::new(format!("it is deeper than {DEPTH_MAX} levels")));
+        }
+        self.depth += 1;
+        let converted = self.at_depth(value);
+        self.depth -= 1;
+        converted
     }
 
-    fn convert(&mut self, value: &Value<'_>) -> Result<Json, Error> {
+    fn at_depth(&mut self, value: &Value<'_>) -> Result<Json, Error> {
         self.pay(0)?;
         let is_narrow = self.numbers == Numbers::Doubles;
         Ok(match value {
@@ -91,9 +101,12 @@ impl Conversion {
                 Some(number) => Json::Number(number),
                 None => return Err(unsupported(value)),
             },
-            Value::String(text) => self.text(text.to_string())?,
+            Value::String(text) => {
+                self.pay(text.len())?;
+                Json::String(text.to_string())
+            }
             Value::Bytes(bytes) => {
-                self.pay(bytes.len())?;
+                self.pay(bytes.len().saturating_mul(2))?;
                 Json::String(base64::encode(bytes))
             }
             Value::Duration(nanos) => Json::String(time::seconds_text(*nanos)),
@@ -134,7 +147,10 @@ impl Conversion {
 
     fn members(&mut self, map: &Map<'_>) -> Result<Members<String, Json>, Error> {
         let mut members = Members::new();
-        for key in map.keys() {
+        // What there may be of it is bounded by what is paid.
+        let spent = Spent::default();
+        for key in map.keys(&spent) {
+            let key = key?;
             let Some(MapKey::String(name)) = key.key() else {
                 let shown = key.key().map(|key| key.shown().into_owned()).unwrap_or_default();
                 return Err(Error::new(format!(

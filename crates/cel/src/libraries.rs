@@ -127,16 +127,22 @@ pub(crate) fn owned(value: Value<'_>) -> Value<'static> {
         Value::Object(it) => Value::Object(it),
         // A literal with a type's name is no constant.
         Value::Struct(_) | Value::Composed => Value::Null,
-        Value::Optional(it) => Value::Optional(it.map(|it| Arc::new(owned(Arc::unwrap_or_clone(it))))),
-        Value::List(list) => Value::list(list.to_vec().unwrap_or_default().into_iter().map(owned).collect()),
+        // What is owned is as high as it was.
+        Value::Optional(it) => same(Value::optional(it.map(|it| owned(collections::taken(it))))),
+        Value::List(list) => {
+            same(Value::list(list.to_vec().unwrap_or_default().into_iter().map(owned).collect()))
+        }
         Value::Map(Map::Owned(entries)) => {
-            let entries = Arc::unwrap_or_clone(entries);
-            let entries = entries.into_iter().map(|(key, value)| (owned_key(key), owned(value))).collect();
-            Value::Map(Map::Owned(Arc::new(entries)))
+            let entries = Arc::unwrap_or_clone(entries).into_map().into_iter();
+            same(Value::map(entries.map(|(key, value)| (owned_key(key), owned(value))).collect()))
         }
         // A constant is no tree.
         Value::Map(Map::Tree(..)) => Value::Null,
     }
+}
+
+fn same(made: Result<Value<'static>, Error>) -> Value<'static> {
+    made.unwrap_or(Value::Null)
 }
 
 fn owned_key(key: MapKey<'_>) -> MapKey<'static> {

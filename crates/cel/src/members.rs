@@ -3,14 +3,14 @@
 //! In: members of a tree with what is declared of them, or entries of our own. Out: values, or whether two
 //! maps are equal. Never: a copy of a tree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use crate::decl::{Decl, DeclField, DeclKind};
 use crate::error::Error;
-use crate::steps::Steps;
+use crate::spent::Spent;
 use crate::value::{Map, MapKey, TextValue, Value};
 
 impl<'a> Map<'a> {
@@ -48,20 +48,18 @@ impl<'a> Map<'a> {
         }
     }
 
-    pub(crate) fn keys(&self) -> Vec<Value<'a>> {
+    /// Its keys, one after the other: what an object declares and does not have is looked at, and counted.
+    pub(crate) fn keys<'m>(&'m self, spent: &'m Spent) -> Keys<'m, 'a> {
         match self {
-            Map::Owned(entries) => entries.keys().map(MapKey::value).collect(),
+            Map::Owned(entries) => Keys::Owned(entries.keys()),
             Map::Tree(members, Some(Decl { kind: DeclKind::Object(fields), .. })) => {
-                let there = fields.iter().filter(|(_, field)| members.contains_key(&*field.key));
-                there.map(|(name, _)| Value::text(name.clone())).collect()
+                Keys::Declared(fields.iter(), members, spent)
             }
-            Map::Tree(members, _) => {
-                members.keys().map(|name| Value::String(TextValue::Borrowed(name.as_str()))).collect()
-            }
+            Map::Tree(members, _) => Keys::Members(members.keys()),
         }
     }
 
-    pub(crate) fn equals(&self, other: &Map<'a>, steps: &Steps) -> Result<bool, Error> {
+    pub(crate) fn equals(&self, other: &Map<'a>, spent: &Spent) -> Result<bool, Error> {
         if self.len() != other.len() {
             return Ok(false);
         }
@@ -70,12 +68,12 @@ impl<'a> Map<'a> {
             Map::Tree(twos, Some(other)),
         ) = (self, other)
         {
-            return same_members(ones, twos, fields, other, steps);
+            return same_members(ones, twos, fields, other, spent);
         }
-        for key in self.keys() {
-            let Some(key) = key.key() else { return Ok(false) };
+        for key in self.keys(spent) {
+            let Some(key) = key?.key() else { return Ok(false) };
             let same = match (self.get(&key)?, other.get(&key)?) {
-                (Some(one), Some(two)) => one.equals(&two, steps)?,
+                (Some(one), Some(two)) => one.equals(&two, spent)?,
                 (one, two) => one.is_none() && two.is_none(),
             };
             if !same {
@@ -86,15 +84,45 @@ impl<'a> Map<'a> {
     }
 }
 
+/// See [`Map::keys`].
+pub(crate) enum Keys<'m, 'a> {
+    Owned(btree_map::Keys<'m, MapKey<'a>, Value<'a>>),
+    Declared(btree_map::Iter<'a, Arc<str>, DeclField>, &'a serde_json::Map<String, Json>, &'m Spent),
+    Members(serde_json::map::Keys<'a>),
+}
+
+impl<'a> Iterator for Keys<'_, 'a> {
+    type Item = Result<Value<'a>, Error>;
+
+    fn next(&mut self) -> Option<Result<Value<'a>, Error>> {
+        match self {
+            Keys::Owned(keys) => keys.next().map(|key| Ok(key.value())),
+            Keys::Declared(fields, members, spent) => loop {
+                let (name, field) = fields.next()?;
+                if let Err(error) = spent.walk(0) {
+                    return Some(Err(error));
+                }
+                if members.contains_key(&*field.key) {
+                    return Some(Ok(Value::text(name.clone())));
+                }
+            },
+            Keys::Members(names) => {
+                names.next().map(|name| Ok(Value::String(TextValue::Borrowed(name.as_str()))))
+            }
+        }
+    }
+}
+
 /// What is declared is compared as it is declared, what is not as it is.
 fn same_members<'a>(
     ones: &'a serde_json::Map<String, Json>,
     twos: &'a serde_json::Map<String, Json>,
     fields: &'a BTreeMap<Arc<str>, DeclField>,
     other: &'a Decl,
-    steps: &Steps,
+    spent: &Spent,
 ) -> Result<bool, Error> {
     let mut declared = 0;
+    spent.walk_all(fields.len())?;
     for (name, field) in fields {
         let Some(one) = ones.get(&*field.key) else { continue };
         declared += 1;
@@ -103,7 +131,7 @@ fn same_members<'a>(
             (Some((two, other)), false) => {
                 let (one, two) =
                     (Value::from_declared(one, &field.decl)?, Value::from_declared(two, &other.decl)?);
-                one.equals(&two, steps)?
+                one.equals(&two, spent)?
             }
             (two, is_null) => two.is_none() && is_null,
         };
@@ -114,10 +142,11 @@ fn same_members<'a>(
     if declared == ones.len() {
         return Ok(true);
     }
+    spent.walk_all(fields.len() + ones.len())?;
     let keys: BTreeSet<&str> = fields.values().map(|field| &*field.key).collect();
     for (name, one) in ones.iter().filter(|(name, _)| !keys.contains(name.as_str())) {
         if let Some(two) = twos.get(name)
-            && !Value::from_tree(one).equals(&Value::from_tree(two), steps)?
+            && !Value::from_tree(one).equals(&Value::from_tree(two), spent)?
         {
             return Ok(false);
         }

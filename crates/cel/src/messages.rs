@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use crate::base64;
 use crate::error::Error;
+use crate::heights;
+use crate::spent::Spent;
 use crate::time;
 use crate::types::{Fields, StructType, Type};
 use crate::value::{Map, MapKey, Signed, TextValue, Timestamp, Value};
@@ -27,9 +29,22 @@ pub(crate) const JSON_NUMBER_MAX: i64 = (1 << 53) - 1;
 pub struct Struct<'a> {
     pub name: Arc<str>,
     pub fields: BTreeMap<Arc<str>, Value<'a>>,
+    height: u16,
 }
 
 impl<'a> Struct<'a> {
+    fn of(name: Arc<str>, fields: BTreeMap<Arc<str>, Value<'a>>) -> Result<Struct<'a>, Error> {
+        let mut height = 1;
+        for value in fields.values() {
+            height = height.max(heights::above(value)?);
+        }
+        Ok(Struct { name, fields, height })
+    }
+
+    pub(crate) fn height(&self) -> u16 {
+        self.height
+    }
+
     pub(crate) fn get(&self, field: &str) -> Option<Value<'a>> {
         self.fields.get(field).cloned()
     }
@@ -121,6 +136,7 @@ pub(crate) fn field(of: &Type, name: &str) -> Option<Type> {
 pub(crate) fn make<'a>(
     name: &Arc<str>,
     mut fields: BTreeMap<Arc<str>, Value<'a>>,
+    spent: &Spent,
 ) -> Result<Value<'a>, Error> {
     let of_protobuf = name.strip_prefix("google.protobuf.");
     let Some(short) = of_protobuf else {
@@ -129,7 +145,7 @@ pub(crate) fn make<'a>(
                 fields.entry(field.into()).or_insert_with(|| Value::text(""));
             }
         }
-        return Ok(Value::Struct(Arc::new(Struct { name: name.clone(), fields })));
+        return Ok(Value::Struct(Arc::new(Struct::of(name.clone(), fields)?)));
     };
     let whole = |field: &str| match fields.get(field) {
         Some(Value::Int(it)) => Ok(*it),
@@ -147,16 +163,16 @@ pub(crate) fn make<'a>(
             Value::Timestamp(time::moved(at, whole("nanos")?)?)
         }
         "ListValue" => match fields.into_iter().next() {
-            Some((_, list)) => json(list)?,
-            None => Value::list(Vec::new()),
+            Some((_, list)) => json(list, spent)?,
+            None => Value::list(Vec::new())?,
         },
         "Struct" => match fields.into_iter().next() {
-            Some((_, map)) => json(map)?,
+            Some((_, map)) => json(map, spent)?,
             None => Value::Map(Map::Owned(Arc::default())),
         },
         "Value" if fields.contains_key("null_value") => Value::Null,
         // Of one of these fields the last that is set is there.
-        "Value" => fields.into_values().next_back().map_or(Ok(Value::Null), json)?,
+        "Value" => fields.into_values().next_back().map_or(Ok(Value::Null), |value| json(value, spent))?,
         "Any" => return any(&fields),
         _ => wrapped(name, short, fields.into_values().next())?,
     })
@@ -208,25 +224,38 @@ fn wrapped<'a>(name: &Arc<str>, short: &str, value: Option<Value<'a>>) -> Result
     })
 }
 
-/// A value as JSON has it: numbers are doubles, what JSON does not have is a text.
-fn json<'a>(value: Value<'a>) -> Result<Value<'a>, Error> {
+/// A value as JSON has it: numbers are doubles, what JSON does not have is a text. What is in it many times
+/// is made as often, and what is of a tree is one's own.
+fn json<'a>(value: Value<'a>, spent: &Spent) -> Result<Value<'a>, Error> {
+    spent.walk(value.bytes())?;
     Ok(match value {
         Value::Int(it) if (-JSON_NUMBER_MAX..=JSON_NUMBER_MAX).contains(&it) => Value::Double(it as f64),
         Value::Int(it) => Value::text(it.to_string()),
         Value::Uint(it) if it <= JSON_NUMBER_MAX as u64 => Value::Double(it as f64),
         Value::Uint(it) => Value::text(it.to_string()),
-        Value::Bytes(bytes) => Value::text(base64::encode(&bytes)),
+        Value::Bytes(bytes) => {
+            spent.make(bytes.len().saturating_mul(2))?;
+            Value::text(base64::encode(&bytes))
+        }
         Value::Duration(nanos) => Value::text(time::seconds_text(nanos)),
         Value::Timestamp(at) => Value::text(time::text(at)),
-        Value::List(list) => Value::list(list.to_vec()?.into_iter().map(json).collect::<Result<_, _>>()?),
-        Value::Map(map) => {
-            let mut entries = BTreeMap::new();
-            for key in map.keys() {
-                let key = key.key().ok_or_else(Error::no_such_overload)?;
-                let value = map.get(&key)?.unwrap_or(Value::Null);
-                entries.insert(MapKey::String(key_text(key)), json(value)?);
+        Value::List(list) => {
+            spent.make_list(list.len())?;
+            let mut items = Vec::with_capacity(list.len());
+            for item in list.iter() {
+                items.push(json(item?, spent)?);
             }
-            Value::Map(Map::Owned(Arc::new(entries)))
+            Value::list(items)?
+        }
+        Value::Map(map) => {
+            spent.make_map(map.len())?;
+            let mut entries = BTreeMap::new();
+            for key in map.keys(spent) {
+                let key = key?.key().ok_or_else(Error::no_such_overload)?;
+                let value = map.get(&key)?.unwrap_or(Value::Null);
+                entries.insert(MapKey::String(key_text(key)), json(value, spent)?);
+            }
+            Value::map(entries)?
         }
         same @ (Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_)) => same,
         other => {

@@ -61,6 +61,19 @@ impl Object {
         }
     }
 
+    /// Of what it is read from or asks about.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Object::Quantity(it) => it.text.len(),
+            Object::Url(it) => it.text.len(),
+            Object::Semver(it) => it.text.len(),
+            Object::Authorizer(it) => it.bytes(),
+            Object::Check(it) => it.bytes(),
+            Object::Decision(it) => it.reason.len() + it.error.as_ref().map_or(0, |error| error.len()),
+            Object::Ip(_) | Object::Cidr(_) | Object::Format(_) => 0,
+        }
+    }
+
     /// How long the pattern is that a format is matched by.
     pub(crate) fn format_pattern_max(&self) -> Option<u64> {
         match self {

@@ -8,6 +8,7 @@ use crate::cost::table::Rule;
 use crate::error::Error;
 use crate::eval;
 use crate::libraries::Function;
+use crate::spent::Spent;
 use crate::value::{MapKey, Value};
 
 /// A compiled expression, for any number of evaluations on any threads.
@@ -26,6 +27,8 @@ pub struct Activation<'a> {
     pub authorizer: Option<&'a dyn Authorizer>,
     /// Who makes what is selected of [`Value::Composed`].
     pub composer: Option<&'a dyn Composer<'a>>,
+    /// What evaluations that belong to it have spent; nothing yet if there are none.
+    pub spent: Option<&'a Spent>,
 }
 
 /// Makes values when they are first asked for: the variables of a policy. It counts itself what they cost.

@@ -13,10 +13,11 @@ use serde_json::Value as Json;
 
 use crate::decl::{Decl, DeclKind, ListKind};
 use crate::error::Error;
+use crate::heights::{Entries, Inner, Items};
 use crate::limits::ELEMENT_BYTES;
 use crate::messages::Struct;
 use crate::objects::Object;
-use crate::steps::Steps;
+use crate::spent::Spent;
 use crate::time;
 pub use crate::time::Timestamp;
 
@@ -40,7 +41,7 @@ pub enum Value<'a> {
     Map(Map<'a>),
     /// A type, by its name.
     Type(Arc<str>),
-    Optional(Option<Arc<Value<'a>>>),
+    Optional(Option<Arc<Inner<'a>>>),
     /// What a literal of a mutating policy makes.
     Struct(Arc<Struct<'a>>),
     /// What a library made.
@@ -59,13 +60,13 @@ pub enum TextValue<'a> {
 #[derive(Clone, Debug)]
 pub enum List<'a> {
     /// With what is declared of a list that it is put together from.
-    Owned(Arc<Vec<Value<'a>>>, Option<&'a Decl>),
+    Owned(Arc<Items<'a>>, Option<&'a Decl>),
     Tree(&'a [Json], Option<&'a Decl>),
 }
 
 #[derive(Clone, Debug)]
 pub enum Map<'a> {
-    Owned(Arc<BTreeMap<MapKey<'a>, Value<'a>>>),
+    Owned(Arc<Entries<'a>>),
     Tree(&'a serde_json::Map<String, Json>, Option<&'a Decl>),
 }
 
@@ -141,12 +142,48 @@ impl<'a> Value<'a> {
         Value::String(TextValue::Shared(text.into()))
     }
 
-    pub fn list(items: Vec<Value<'a>>) -> Value<'a> {
-        Value::List(List::Owned(Arc::new(items), None))
+    /// A list.
+    ///
+    /// # Errors
+    /// If it would be too high.
+    pub fn list(items: Vec<Value<'a>>) -> Result<Value<'a>, Error> {
+        Ok(Value::List(List::Owned(Arc::new(Items::of(items)?), None)))
     }
 
-    pub fn some(inner: Value<'a>) -> Value<'a> {
-        Value::Optional(Some(Arc::new(inner)))
+    /// A map.
+    ///
+    /// # Errors
+    /// If it would be too high.
+    pub(crate) fn map(entries: BTreeMap<MapKey<'a>, Value<'a>>) -> Result<Value<'a>, Error> {
+        Ok(Value::Map(Map::Owned(Arc::new(Entries::of(entries)?))))
+    }
+
+    /// An optional with a value.
+    ///
+    /// # Errors
+    /// If it would be too high.
+    pub fn some(inner: Value<'a>) -> Result<Value<'a>, Error> {
+        Ok(Value::Optional(Some(Arc::new(Inner::of(inner)?))))
+    }
+
+    /// An optional.
+    ///
+    /// # Errors
+    /// If it would be too high.
+    pub fn optional(inner: Option<Value<'a>>) -> Result<Value<'a>, Error> {
+        inner.map_or(Ok(Value::Optional(None)), Value::some)
+    }
+
+    /// How often values are within each other in it, those of trees not counted.
+    pub(crate) fn height(&self) -> u16 {
+        match self {
+            Value::List(List::Owned(items, _)) => items.height(),
+            Value::Map(Map::Owned(entries)) => entries.height(),
+            Value::List(List::Tree(..)) | Value::Map(Map::Tree(..)) => 1,
+            Value::Optional(Some(inner)) => inner.height(),
+            Value::Struct(it) => it.height(),
+            _ => 0,
+        }
     }
 
     pub(crate) fn object(object: Object) -> Value<'a> {
@@ -232,11 +269,13 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Of a text, which takes as long to compare as it is long.
-    fn bytes(&self) -> usize {
+    /// Of a text, or what is one: it takes as long to look at as it is long.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Value::String(text) => text.len(),
             Value::Bytes(bytes) => bytes.len(),
+            Value::Object(it) => it.bytes(),
+            Value::Struct(it) => it.name.len(),
             _ => 0,
         }
     }
@@ -258,8 +297,8 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// If a tree has a text that is not of its format, or there were too many comparisons.
-    pub(crate) fn equals(&self, other: &Value<'a>, steps: &Steps) -> Result<bool, Error> {
-        steps.compare(self.bytes())?;
+    pub(crate) fn equals(&self, other: &Value<'a>, spent: &Spent) -> Result<bool, Error> {
+        spent.walk(compared(self, other))?;
         Ok(match (self, other) {
             (Value::Null, Value::Null) => true,
             (Value::Bool(one), Value::Bool(two)) => one == two,
@@ -268,16 +307,16 @@ impl<'a> Value<'a> {
             (Value::Duration(one), Value::Duration(two)) => one == two,
             (Value::Timestamp(one), Value::Timestamp(two)) => one == two,
             (Value::Type(one), Value::Type(two)) => one == two,
-            (Value::List(one), Value::List(two)) => one.equals(two, steps)?,
-            (Value::Map(one), Value::Map(two)) => one.equals(two, steps)?,
+            (Value::List(one), Value::List(two)) => one.equals(two, spent)?,
+            (Value::Map(one), Value::Map(two)) => one.equals(two, spent)?,
             (Value::Optional(one), Value::Optional(two)) => match (one, two) {
-                (Some(one), Some(two)) => one.equals(two, steps)?,
+                (Some(one), Some(two)) => one.equals(two, spent)?,
                 (one, two) => one.is_none() && two.is_none(),
             },
             (Value::Struct(one), Value::Struct(two)) => {
                 one.name == two.name
                     && one.fields.len() == two.fields.len()
-                    && same_fields(&one.fields, &two.fields, steps)?
+                    && same_fields(&one.fields, &two.fields, spent)?
             }
             (Value::Object(one), Value::Object(two)) => one == two,
             (Value::Composed, Value::Composed) => true,
@@ -286,14 +325,23 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Bytes that are looked at where two are compared: of texts of two lengths none are.
+fn compared(one: &Value<'_>, two: &Value<'_>) -> usize {
+    match (one, two) {
+        (Value::String(one), Value::String(two)) if one.len() != two.len() => 0,
+        (Value::Bytes(one), Value::Bytes(two)) if one.len() != two.len() => 0,
+        _ => one.bytes(),
+    }
+}
+
 fn same_fields<'a>(
     ones: &BTreeMap<Arc<str>, Value<'a>>,
     twos: &BTreeMap<Arc<str>, Value<'a>>,
-    steps: &Steps,
+    spent: &Spent,
 ) -> Result<bool, Error> {
     for (name, one) in ones {
         let Some(two) = twos.get(name) else { return Ok(false) };
-        if one.type_name() != two.type_name() || !one.equals(two, steps)? {
+        if one.type_name() != two.type_name() || !one.equals(two, spent)? {
             return Ok(false);
         }
     }
@@ -345,23 +393,23 @@ impl<'a> List<'a> {
         }
     }
 
-    pub(crate) fn contains(&self, wanted: &Value<'a>, steps: &Steps) -> Result<bool, Error> {
+    pub(crate) fn contains(&self, wanted: &Value<'a>, spent: &Spent) -> Result<bool, Error> {
         for found in self.iter() {
-            if found?.equals(wanted, steps)? {
+            if found?.equals(wanted, spent)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn equals(&self, other: &List<'a>, steps: &Steps) -> Result<bool, Error> {
+    fn equals(&self, other: &List<'a>, spent: &Spent) -> Result<bool, Error> {
         if self.len() != other.len() {
             return Ok(false);
         }
         match self.kind() {
             Some(ListKind::Set) => {
                 for found in self.iter() {
-                    if !other.contains(&found?, steps)? {
+                    if !other.contains(&found?, spent)? {
                         return Ok(false);
                     }
                 }
@@ -370,8 +418,8 @@ impl<'a> List<'a> {
             Some(ListKind::Map(keys)) => {
                 for found in self.iter() {
                     let found = found?;
-                    let Some(twin) = other.twin(&found, keys, steps)? else { return Ok(false) };
-                    if !found.equals(&twin, steps)? {
+                    let Some(twin) = other.twin(&found, keys, spent)? else { return Ok(false) };
+                    if !found.equals(&twin, spent)? {
                         return Ok(false);
                     }
                 }
@@ -380,7 +428,7 @@ impl<'a> List<'a> {
             _ => {}
         }
         for (one, two) in self.iter().zip(other.iter()) {
-            if !one?.equals(&two?, steps)? {
+            if !one?.equals(&two?, spent)? {
                 return Ok(false);
             }
         }
@@ -388,10 +436,10 @@ impl<'a> List<'a> {
     }
 
     /// The element with the same keys.
-    fn twin(&self, of: &Value<'a>, keys: &[Arc<str>], steps: &Steps) -> Result<Option<Value<'a>>, Error> {
+    fn twin(&self, of: &Value<'a>, keys: &[Arc<str>], spent: &Spent) -> Result<Option<Value<'a>>, Error> {
         for found in self.iter() {
             let found = found?;
-            if has_same_keys(&found, of, keys, steps)? {
+            if has_same_keys(&found, of, keys, spent)? {
                 return Ok(Some(found));
             }
         }
@@ -400,11 +448,11 @@ impl<'a> List<'a> {
 
     /// Both lists: those of the second that a set has are left out, those that a map list has take their
     /// twins' places.
-    pub(crate) fn concat(self, other: &List<'a>, steps: &Steps) -> Result<List<'a>, Error> {
+    pub(crate) fn concat(self, other: &List<'a>, spent: &Spent) -> Result<List<'a>, Error> {
         let (kind, decl) = (self.kind(), self.decl());
         let mut all = match self {
             List::Owned(items, _) => items,
-            tree => Arc::new(tree.to_vec()?),
+            tree => Arc::new(Items::of(tree.to_vec()?)?),
         };
         let items = Arc::make_mut(&mut all);
         for added in other.iter() {
@@ -413,13 +461,13 @@ impl<'a> List<'a> {
             match kind {
                 Some(ListKind::Set) => {
                     for found in items.iter() {
-                        is_new &= !found.equals(&added, steps)?;
+                        is_new &= !found.equals(&added, spent)?;
                     }
                 }
                 Some(ListKind::Map(keys)) => {
-                    for found in items.iter_mut() {
-                        if has_same_keys(found, &added, keys, steps)? {
-                            *found = added.clone();
+                    for at in 0..items.len() {
+                        if has_same_keys(&items[at], &added, keys, spent)? {
+                            items.replace(at, added.clone())?;
                             is_new = false;
                         }
                     }
@@ -427,7 +475,7 @@ impl<'a> List<'a> {
                 _ => {}
             }
             if is_new {
-                items.push(added);
+                items.push(added)?;
             }
         }
         Ok(List::Owned(all, decl))
@@ -438,12 +486,13 @@ fn has_same_keys<'a>(
     one: &Value<'a>,
     two: &Value<'a>,
     keys: &[Arc<str>],
-    steps: &Steps,
+    spent: &Spent,
 ) -> Result<bool, Error> {
+    spent.walk_all(1 + keys.len())?;
     let (Value::Map(one), Value::Map(two)) = (one, two) else { return Ok(false) };
     for key in keys {
         let same = match (one.get_text(key)?, two.get_text(key)?) {
-            (Some(one), Some(two)) => one.equals(&two, steps)?,
+            (Some(one), Some(two)) => one.equals(&two, spent)?,
             (one, two) => one.is_none() && two.is_none(),
         };
         if !same {
@@ -467,6 +516,14 @@ impl<'a> MapKey<'a> {
             MapKey::Number(it, Signed::Int) => Value::Int(*it as i64),
             MapKey::Number(it, Signed::Uint) => Value::Uint(*it as u64),
             MapKey::String(text) => Value::String(text.clone()),
+        }
+    }
+
+    /// Of a text.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            MapKey::String(text) => text.len(),
+            MapKey::Bool(_) | MapKey::Number(..) => 0,
         }
     }
 

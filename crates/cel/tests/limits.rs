@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
 use forebay_cel::authorizer::{Authorizer, Check, CheckDecision};
-use forebay_cel::limits::{HEIGHT_MAX, NESTED_MAX};
+use forebay_cel::limits::{HEIGHT_MAX, NESTED_MAX, STEPS_MAX};
 use forebay_cel::value::{TextValue, Value};
-use forebay_cel::{Activation, Env, Error, Object, Type};
+use forebay_cel::{Activation, Env, Error, Object, Spent, Type};
 use serde_json::{Value as Json, json};
 
 const BUDGET: u64 = 1_000_000;
@@ -112,9 +112,15 @@ fn what_is_compared_is_bounded_apart_from_the_cost() {
     let hundred = |of: &str| format!("[{}]", vec![of; 200].join(","));
     let (one, two) = (hundred("self"), hundred("self"));
     let expr = format!("lists.range(100).all(x, {one} == {two})");
-    let (result, cost) = eval(&expr, &list, BUDGET);
-    assert_eq!(result, Err(Error::CostExceeded));
-    assert!(cost < BUDGET / 2, "its budget is not what ended it: {cost}");
+    let program = Env::new(36).with("self", Type::Dyn).compile(&expr).expect("it compiles");
+    let program = program.program().expect("it has a program");
+    // A tenth of what an evaluation has.
+    let (variables, spent) = ([Some(Value::from_tree(&list))], Spent::of_steps(STEPS_MAX / 10));
+    let with = Activation { variables: &variables, spent: Some(&spent), ..Activation::default() };
+    let done = program.eval(with, BUDGET);
+    let cost = done.cost;
+    assert_eq!(done.result.err(), Some(Error::CostExceeded));
+    assert!(cost < BUDGET / 20, "its budget is not what ended it: {cost}");
 }
 
 #[test]

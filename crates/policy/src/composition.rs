@@ -9,11 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forebay_cel::limits::PER_CALL_COST_MAX;
-use forebay_cel::{Activation, Composer, Error, Evaluation, Value};
+use forebay_cel::limits::{PER_CALL_COST_MAX, SHARED_STEPS_MAX};
+use forebay_cel::{Activation, Composer, Error, Evaluation, Spent, Value};
 
 use crate::compile::Compiled;
-use crate::limits::{COMPOSED_HEIGHT, NESTED_HEIGHT_MAX};
+use crate::limits::{COMPOSED_HEIGHT, NESTED_HEIGHT_MAX, STEPS_PAID};
 
 /// By name; of several of one name the last.
 pub(crate) type Variables = BTreeMap<Arc<str>, Result<Compiled, String>>;
@@ -26,12 +26,47 @@ pub(crate) struct Composition<'a> {
     cost: Cell<u64>,
     /// Of the expressions that are being evaluated, within each other.
     height: Cell<u32>,
+    /// What the expressions and the variables that they name have spent besides.
+    spent: Spent,
+    /// Bytes of what was made and is kept.
+    kept: Cell<u64>,
+    /// All that expressions and variables cost.
+    paid: Cell<u64>,
 }
 
 impl<'a> Composition<'a> {
     pub fn new(variables: &'a Variables) -> Composition<'a> {
-        let made = RefCell::default();
-        Composition { variables, made, cost: Cell::new(0), height: Cell::new(0) }
+        Composition {
+            variables,
+            made: RefCell::default(),
+            cost: Cell::new(0),
+            height: Cell::new(0),
+            spent: Spent::of_steps(SHARED_STEPS_MAX),
+            kept: Cell::new(0),
+            paid: Cell::new(0),
+        }
+    }
+
+    pub fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// An expression is over, and cost as much with its variables: of what it made nothing is left but what
+    /// came of it, and what the variables are.
+    pub fn settle(&self, result: &Result<Value<'a>, Error>, cost: u64) {
+        self.paid.set(self.paid.get().saturating_add(cost));
+        let kept = match result {
+            Err(_) | Ok(Value::Null | Value::Bool(_) | Value::Int(_)) => self.kept.get(),
+            Ok(Value::String(text)) => self.kept.get().saturating_add(text.len() as u64),
+            Ok(_) => self.spent.made(),
+        };
+        self.kept.set(kept);
+        self.spent.keep(kept);
+    }
+
+    /// What of the steps that were taken no cost has paid for, in units of it.
+    pub fn unpaid(&self) -> u64 {
+        (self.spent.steps() / STEPS_PAID).saturating_sub(self.paid.get())
     }
 
     /// What variables cost since this was last asked.
@@ -52,8 +87,14 @@ impl<'a> Composition<'a> {
             return Err(Error::new(why));
         }
         self.height.set(height);
+        let (kept, made) = (self.kept.get(), self.spent.made());
         let Evaluation { result, cost } = variable.program.eval(with, PER_CALL_COST_MAX);
         self.height.set(around);
+        // All that it made counts as kept, what variables within it made with it; of one that fails only
+        // what those are.
+        if result.is_ok() {
+            self.kept.set(kept.saturating_add(self.spent.made().saturating_sub(made)));
+        }
         self.cost.set(self.cost.get().saturating_add(cost));
         result.map_err(|why| Error::new(format!("composited variable {name:?} fails to evaluate: {why}")))
     }

@@ -40,12 +40,12 @@ pub(crate) fn hold(
         match evaluate(condition, with, &composition, &mut budget) {
             Ok(result) => results.push(result),
             Err(OutOfBudget) => {
-                *left = left.saturating_sub(before);
+                *left = left.saturating_sub(before.saturating_add(composition.unpaid()));
                 return failed(OUT_OF_BUDGET.to_owned());
             }
         }
     }
-    *left -= before - budget;
+    *left = left.saturating_sub((before - budget).saturating_add(composition.unpaid()));
     let is_false = |result: &Result<Value<'_>, String>| matches!(result, Ok(Value::Bool(false)));
     let looked_at = results.iter().take_while(|result| !is_false(result));
     *errors += looked_at.filter(|result| result.is_err()).count() as u64;

@@ -86,6 +86,7 @@ pub(crate) fn evaluate<'a>(
     composition.begin(compiled.height);
     let Evaluation { result, cost } = compiled.program.eval(with, PER_CALL_COST_MAX);
     let cost = composition.take_cost().saturating_add(cost);
+    composition.settle(&result, cost);
     *left = left.checked_sub(cost).ok_or(OutOfBudget)?;
     Ok(result.map_err(|why| format!("expression '{}' resulted in error: {why}", expression.text)))
 }
@@ -96,5 +97,10 @@ pub(crate) fn activation<'a>(
     inputs: &Inputs<'a>,
     composition: &'a Composition<'a>,
 ) -> Activation<'a> {
-    Activation { variables: slots, authorizer: Some(inputs.authorizer), composer: Some(composition) }
+    Activation {
+        variables: slots,
+        authorizer: Some(inputs.authorizer),
+        composer: Some(composition),
+        spent: Some(composition.spent()),
+    }
 }

@@ -17,6 +17,20 @@ pub const ANNOTATION_BYTES_MAX: usize = 10 << 10;
 /// that is out of its own budget, and so by its failure policy.
 pub const WRITE_COST_MAX: u64 = 20 * EVALUATION_COST_MAX;
 
+/// Steps that a unit of cost pays for: as many as it takes where values are flat, and some. What is beyond is
+/// paid for out of [`WRITE_COST_MAX`], and not out of what is upstream's.
+pub const STEPS_PAID: u64 = 10;
+
+/// What asking a policy once costs of [`WRITE_COST_MAX`], whatever it asks: its variables are put together.
+pub const ASKING_COST: u64 = 100;
+
+/// Bytes of a parameter that a unit of [`WRITE_COST_MAX`] pays for, when it is read.
+pub const PARAMETER_BYTES_PAID: u64 = 16;
+
+/// Bytes of parameters as trees that are kept for the bindings that come after, while one write is judged:
+/// what is beyond is read again, and paid for again.
+pub const PARAMETERS_KEPT_MAX: usize = 8 << 20;
+
 /// Parts that the expressions of a policy may have, compiled, besides one for each byte of their texts: as
 /// for the rules of a CRD. A part takes some 200 B as long as the policy is there, 512 B while it is
 /// compiled.

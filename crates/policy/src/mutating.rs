@@ -78,7 +78,7 @@ impl Policy {
         let own = EVALUATION_COST_MAX.min(*left);
         let mut budget = own;
         let result = evaluate(expression, with, &composition, &mut budget);
-        *left = left.saturating_sub(own - budget);
+        *left = left.saturating_sub((own - budget).saturating_add(composition.unpaid()));
         let value = match result {
             Ok(result) => result?,
             Err(OutOfBudget) => return Err(OUT_OF_BUDGET.to_owned()),

@@ -100,13 +100,15 @@ impl Policy {
         }
         let own = EVALUATION_COST_MAX.min(*left);
         let mut budget = own;
-        let decided = self.decide(inputs, &mut budget);
-        *left = left.saturating_sub(own - budget);
+        let mut unpaid = 0;
+        let decided = self.decide(inputs, &mut budget, &mut unpaid);
+        *left = left.saturating_sub((own - budget).saturating_add(unpaid));
         let Ok(decided) = decided else { return failed(OUT_OF_BUDGET.to_owned()) };
         let own = EVALUATION_COST_MAX.min(*left);
         let mut budget = own;
-        let annotated = self.annotate(inputs, &mut budget);
-        *left = left.saturating_sub(own - budget);
+        let mut unpaid = 0;
+        let annotated = self.annotate(inputs, &mut budget, &mut unpaid);
+        *left = left.saturating_sub((own - budget).saturating_add(unpaid));
         match annotated {
             Ok((denied, noted)) => {
                 let Decided { failed, ignored } = decided;
@@ -116,15 +118,18 @@ impl Policy {
         }
     }
 
-    fn decide(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Decided, OutOfBudget> {
+    /// - `unpaid`: what was spent besides.
+    fn decide(&self, inputs: &Inputs<'_>, left: &mut u64, unpaid: &mut u64) -> Result<Decided, OutOfBudget> {
         let (with_authorizer, without) = (slots(inputs, true), slots(inputs, false));
         let composition = Composition::new(&self.variables);
         let with = activation(&with_authorizer, inputs, &composition);
         let mut results: Results<'_> = Vec::with_capacity(self.validations.len());
         for validation in &self.validations {
-            results
-                .push(evaluate(&validation.expression, with, &composition, left).inspect_err(|_| *left = 0)?);
+            let result = evaluate(&validation.expression, with, &composition, left);
+            *unpaid = composition.unpaid();
+            results.push(result.inspect_err(|_| *left = 0)?);
         }
+        let before = *unpaid;
         let of_messages = Composition::new(&self.variables);
         let with = activation(&without, inputs, &of_messages);
         let mut messages = Vec::with_capacity(self.validations.len());
@@ -134,7 +139,9 @@ impl Policy {
                 messages.push(None);
                 continue;
             };
-            match evaluate(expression, with, &of_messages, left) {
+            let made = evaluate(expression, with, &of_messages, left);
+            *unpaid = before.saturating_add(of_messages.unpaid());
+            match made {
                 Ok(result) => messages.push(result.ok()),
                 Err(OutOfBudget) => {
                     *left = 0;
@@ -164,14 +171,23 @@ impl Policy {
     }
 
     /// What denies by annotations, and what they say.
-    fn annotate(&self, inputs: &Inputs<'_>, left: &mut u64) -> Result<Annotated, OutOfBudget> {
+    ///
+    /// - `unpaid`: what was spent besides.
+    fn annotate(
+        &self,
+        inputs: &Inputs<'_>,
+        left: &mut u64,
+        unpaid: &mut u64,
+    ) -> Result<Annotated, OutOfBudget> {
         // Who may what is not known here: upstream compiles such an annotation, and it fails.
         let slots = slots(inputs, false);
         let composition = Composition::new(&self.variables);
         let with = activation(&slots, inputs, &composition);
         let (mut denied, mut noted) = (Vec::new(), Vec::new());
         for (at, (key, annotation)) in self.annotations.iter().enumerate() {
-            let result = evaluate(annotation, with, &composition, left).inspect_err(|_| *left = 0)?;
+            let result = evaluate(annotation, with, &composition, left);
+            *unpaid = composition.unpaid();
+            let result = result.inspect_err(|_| *left = 0)?;
             match result {
                 Err(why) if self.failure == FailurePolicy::Fail => {
                     denied.push(Finding { message: why, reason: Reason::Invalid, at });

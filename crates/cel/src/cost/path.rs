@@ -5,13 +5,20 @@
 
 use std::sync::Arc;
 
+use crate::limits::PATH_STEPS_MAX;
+
 #[derive(Clone, Default)]
 pub(crate) struct Path(Option<Arc<Step>>);
 
 struct Step {
     name: Arc<str>,
     before: Path,
+    /// How many there are.
+    count: u32,
 }
+
+/// What no schema has: a way that is longer than one leads nowhere, whatever is behind it.
+const BEYOND: &str = "@beyond";
 
 impl Path {
     pub fn of(variable: &str) -> Path {
@@ -20,7 +27,13 @@ impl Path {
 
     /// One step further.
     pub fn with(&self, name: Arc<str>) -> Path {
-        Path(Some(Arc::new(Step { name, before: self.clone() })))
+        let count = self.0.as_ref().map_or(0, |step| step.count) + 1;
+        // Variables of comprehensions make it longer than an expression is high, and its end recurses by it.
+        let variable = if count > PATH_STEPS_MAX { self.variable() } else { None };
+        match variable {
+            Some(variable) => Path::of(&variable).with(BEYOND.into()),
+            None => Path(Some(Arc::new(Step { name, before: self.clone(), count }))),
+        }
     }
 
     pub fn is_empty(&self) -> bool {

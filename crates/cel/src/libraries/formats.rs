@@ -1,7 +1,5 @@
 //! What is asked of formats.
 
-use std::sync::Arc;
-
 use super::function::{Found, Plain, text_list, wrong};
 use crate::objects::Object;
 use crate::objects::format::FORMATS;
@@ -11,13 +9,13 @@ pub(super) fn find(name: &str) -> Option<Plain> {
     Some(match name {
         "validate" => |args, _| match args {
             [Value::Object(it), Value::String(text)] => match &**it {
-                Object::Format(it) => Ok(told((it.check)(text))),
+                Object::Format(it) => told((it.check)(text)),
                 _ => wrong(),
             },
             _ => wrong(),
         },
         "format.named" => |args, _| match args {
-            [Value::String(name)] => Ok(Value::Optional(named(name).map(Arc::new))),
+            [Value::String(name)] => Value::optional(named(name)),
             _ => wrong(),
         },
         "format.dns1123Label" => |_, _| at(0),
@@ -47,6 +45,6 @@ fn named<'a>(name: &str) -> Option<Value<'a>> {
     Some(Value::object(Object::Format(found)))
 }
 
-fn told<'a>(wrong: Vec<String>) -> Value<'a> {
-    if wrong.is_empty() { Value::Optional(None) } else { Value::some(text_list(wrong)) }
+fn told<'a>(wrong: Vec<String>) -> Found<'a> {
+    if wrong.is_empty() { Ok(Value::Optional(None)) } else { Value::some(text_list(wrong)) }
 }

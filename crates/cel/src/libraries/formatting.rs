@@ -1,19 +1,21 @@
 //! `format`: values in a text.
 
+use std::borrow::Cow;
+
 use super::floats;
 use super::function::{Context, Found};
 use crate::error::Error;
-use crate::limits::{MADE_BYTES_MAX, PRECISION_MAX};
+use crate::limits::{ELEMENT_BYTES, PRECISION_MAX};
+use crate::spent::Spent;
 use crate::time;
-use crate::value::{List, Value};
+use crate::value::{List, Map, Value};
 
 pub(super) fn format<'a>(text: &str, list: &List<'a>, context: &Context<'a>) -> Found<'a> {
     let mut values = list.iter();
     let formatted = walk(text, list.len(), |_, clause| {
         let value = values.next().unwrap_or(Ok(Value::Null))?;
-        let text = written(clause, &value)?;
-        context.make(text.len())?;
-        Ok(text)
+        context.spent().walk(0)?;
+        written(clause, &value, context.spent())
     });
     formatted.map(Value::text)
 }
@@ -90,14 +92,16 @@ pub(crate) fn refusal(kind: char, given: &str) -> Error {
     Error::new(format!("error during formatting: {what}, was given {given}"))
 }
 
-fn written(Clause { kind, precision }: Clause, value: &Value<'_>) -> Result<String, Error> {
+fn written(Clause { kind, precision }: Clause, value: &Value<'_>, spent: &Spent) -> Result<String, Error> {
     let digits = precision.unwrap_or(6);
+    if kind == 's' {
+        let mut shown = Shown { out: String::new(), spent };
+        shown.value(value, true)?;
+        return Ok(shown.out);
+    }
+    // A number, or two digits a byte.
+    spent.make(digits.saturating_add(value.bytes().saturating_mul(2)).saturating_add(ELEMENT_BYTES))?;
     Ok(match (kind, value) {
-        ('s', _) => {
-            let mut out = String::new();
-            shown(&mut out, value, true)?;
-            out
-        }
         ('d', Value::Int(it)) => it.to_string(),
         ('d', Value::Uint(it)) => it.to_string(),
         ('b', Value::Bool(it)) => u8::from(*it).to_string(),
@@ -145,7 +149,9 @@ fn signed(it: i64, digits: fn(u64) -> String) -> String {
 }
 
 fn hex(bytes: &[u8], upper: bool) -> String {
-    bytes.iter().map(|byte| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") }).collect()
+    let digits = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    let digit = |at: u8| char::from(digits[usize::from(at & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 fn special(it: f64) -> Option<&'static str> {
@@ -191,65 +197,102 @@ fn scientific(it: f64, digits: usize) -> String {
     out
 }
 
-fn quoted(out: &mut String, before: &str, text: &str) {
-    out.push_str(before);
-    out.push('"');
-    out.push_str(text);
-    out.push('"');
+/// A text that is written, each part of it paid for before.
+struct Shown<'s> {
+    out: String,
+    spent: &'s Spent,
 }
 
-/// A value as a text has it: texts in lists are quoted, others are not.
-fn shown(out: &mut String, value: &Value<'_>, top: bool) -> Result<(), Error> {
-    // A list may have one long text many times.
-    if out.len() as u64 > MADE_BYTES_MAX {
-        return Err(Error::CostExceeded);
+impl Shown<'_> {
+    fn push(&mut self, text: &str) -> Result<(), Error> {
+        self.spent.make(text.len())?;
+        self.out.push_str(text);
+        Ok(())
     }
-    match value {
-        Value::String(text) if top => out.push_str(text),
-        Value::String(text) => quoted(out, "", text),
-        Value::Null => out.push_str("null"),
-        Value::Bool(it) => out.push_str(&it.to_string()),
-        Value::Int(it) => out.push_str(&it.to_string()),
-        Value::Uint(it) => out.push_str(&it.to_string()),
-        Value::Double(it) if top => out.push_str(&floats::text(*it)),
-        Value::Double(it) if it.is_finite() => out.push_str(&format!("{it:.6}")),
-        Value::Double(it) => quoted(out, "", &floats::text(*it)),
-        Value::Bytes(bytes) if !top => quoted(out, "b", &String::from_utf8_lossy(bytes)),
-        Value::Duration(it) if !top => {
-            quoted(out, "duration(", &time::seconds_text(*it));
-            out.push(')');
-        }
-        Value::Timestamp(at) if !top => {
-            quoted(out, "timestamp(", &time::text(*at));
-            out.push(')');
-        }
-        Value::Bytes(bytes) => out.push_str(&String::from_utf8_lossy(bytes)),
-        Value::Duration(it) => out.push_str(&time::seconds_text(*it)),
-        Value::Timestamp(at) => out.push_str(&time::text(*at)),
-        Value::Type(name) => out.push_str(name),
-        Value::List(list) => {
-            out.push('[');
-            for (at, item) in list.iter().enumerate() {
-                if at > 0 {
-                    out.push_str(", ");
+
+    fn quoted(&mut self, before: &str, text: &str) -> Result<(), Error> {
+        self.push(before)?;
+        self.push("\"")?;
+        self.push(text)?;
+        self.push("\"")
+    }
+
+    /// Bytes as a text, as far as they are one.
+    fn lossy<'b>(&self, bytes: &'b [u8]) -> Result<Cow<'b, str>, Error> {
+        // What is none takes three bytes each.
+        self.spent.make(bytes.len().saturating_mul(3))?;
+        Ok(String::from_utf8_lossy(bytes))
+    }
+
+    /// A value as a text has it: texts in lists are quoted, others are not.
+    fn value(&mut self, value: &Value<'_>, top: bool) -> Result<(), Error> {
+        // A list may have one list many times.
+        self.spent.walk(value.bytes())?;
+        match value {
+            Value::String(text) if top => self.push(text),
+            Value::String(text) => self.quoted("", text),
+            Value::Null => self.push("null"),
+            Value::Bool(it) => self.push(&it.to_string()),
+            Value::Int(it) => self.push(&it.to_string()),
+            Value::Uint(it) => self.push(&it.to_string()),
+            Value::Double(it) if top => self.push(&floats::text(*it)),
+            Value::Double(it) if it.is_finite() => self.push(&format!("{it:.6}")),
+            Value::Double(it) => self.quoted("", &floats::text(*it)),
+            Value::Bytes(bytes) if !top => {
+                let text = self.lossy(bytes)?;
+                self.quoted("b", &text)
+            }
+            Value::Duration(it) if !top => {
+                self.quoted("duration(", &time::seconds_text(*it))?;
+                self.push(")")
+            }
+            Value::Timestamp(at) if !top => {
+                self.quoted("timestamp(", &time::text(*at))?;
+                self.push(")")
+            }
+            Value::Bytes(bytes) => {
+                let text = self.lossy(bytes)?;
+                self.push(&text)
+            }
+            Value::Duration(it) => self.push(&time::seconds_text(*it)),
+            Value::Timestamp(at) => self.push(&time::text(*at)),
+            Value::Type(name) => self.push(name),
+            Value::List(list) => {
+                self.push("[")?;
+                for (at, item) in list.iter().enumerate() {
+                    if at > 0 {
+                        self.push(", ")?;
+                    }
+                    self.value(&item?, false)?;
                 }
-                shown(out, &item?, false)?;
+                self.push("]")
             }
-            out.push(']');
+            Value::Map(map) => self.map(map),
+            _ => Err(refusal('s', value.type_name())),
         }
-        Value::Map(map) => {
-            let mut entries = Vec::new();
-            for key in map.keys() {
-                let (mut left, mut right) = (String::new(), String::new());
-                shown(&mut left, &key, false)?;
-                let value = key.key().map_or(Ok(None), |key| map.get(&key))?;
-                shown(&mut right, &value.unwrap_or(Value::Null), false)?;
-                entries.push(format!("{left}:{right}"));
-            }
-            entries.sort();
-            out.push_str(&format!("{{{}}}", entries.join(", ")));
-        }
-        _ => return Err(refusal('s', value.type_name())),
     }
-    Ok(())
+
+    /// The entries in the order of their texts.
+    fn map(&mut self, map: &Map<'_>) -> Result<(), Error> {
+        let mut entries = Vec::new();
+        for key in map.keys(self.spent) {
+            let key = key?;
+            let mut entry = Shown { out: String::new(), spent: self.spent };
+            entry.value(&key, false)?;
+            entry.push(":")?;
+            let value = key.key().map_or(Ok(None), |key| map.get(&key))?;
+            entry.value(&value.unwrap_or(Value::Null), false)?;
+            self.spent.make_elements(1)?;
+            entries.push(entry.out);
+        }
+        entries.sort();
+        self.push("{")?;
+        for (at, entry) in entries.iter().enumerate() {
+            if at > 0 {
+                self.push(", ")?;
+            }
+            self.push(entry)?;
+        }
+        self.push("}")
+    }
 }

@@ -2,28 +2,39 @@
 //!
 //! In: nothing. Out: the types that every library shares. Never: a function.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use super::matcher::{Pattern, Patterns};
 use crate::authorizer::Authorizer;
 use crate::error::Error;
-use crate::limits::{ELEMENT_BYTES, MADE_BYTES_MAX};
-use crate::steps::Steps;
+use crate::heights::Items;
+use crate::spent::Spent;
 use crate::value::{List, Value};
 
-/// What a function may ask of the outside, and how much all of them may make.
+/// What a function may ask of the outside, and what all of them have spent.
 pub(crate) struct Context<'a> {
     pub authorizer: Option<&'a dyn Authorizer>,
-    /// Bytes that were made of values: a cost does not count what some functions multiply.
-    made: Cell<u64>,
-    pub steps: Steps,
+    spent: Spending<'a>,
     pub(super) patterns: Patterns,
 }
 
+enum Spending<'a> {
+    Own(Spent),
+    Shared(&'a Spent),
+}
+
 impl<'a> Context<'a> {
-    pub fn new(authorizer: Option<&'a dyn Authorizer>) -> Context<'a> {
-        Context { authorizer, made: Cell::new(0), steps: Steps::default(), patterns: Patterns::default() }
+    /// - `shared`: what others have spent already, out of the same.
+    pub fn new(authorizer: Option<&'a dyn Authorizer>, shared: Option<&'a Spent>) -> Context<'a> {
+        let spent = shared.map_or_else(|| Spending::Own(Spent::default()), Spending::Shared);
+        Context { authorizer, spent, patterns: Patterns::default() }
+    }
+
+    pub fn spent(&self) -> &Spent {
+        match &self.spent {
+            Spending::Own(spent) => spent,
+            Spending::Shared(spent) => spent,
+        }
     }
 
     /// Notes what is about to be made.
@@ -31,13 +42,12 @@ impl<'a> Context<'a> {
     /// # Errors
     /// If it is too much for one evaluation.
     pub fn make(&self, bytes: usize) -> Result<(), Error> {
-        self.made.set(self.made.get().saturating_add(bytes as u64));
-        if self.made.get() > MADE_BYTES_MAX { Err(Error::CostExceeded) } else { Ok(()) }
+        self.spent().make(bytes)
     }
 
     /// As [`make`](Context::make), elements of a list.
     pub fn make_elements(&self, count: usize) -> Result<(), Error> {
-        self.make(count.saturating_mul(ELEMENT_BYTES))
+        self.spent().make_elements(count)
     }
 }
 
@@ -56,5 +66,10 @@ pub(super) fn wrong<'a>() -> Found<'a> {
 }
 
 pub(super) fn text_list<'a>(texts: impl IntoIterator<Item = String>) -> Value<'a> {
-    Value::List(List::Owned(Arc::new(texts.into_iter().map(Value::text).collect()), None))
+    flat(texts.into_iter().map(Value::text).collect())
+}
+
+/// A list of what has nothing in it.
+pub(super) fn flat<'a>(items: Vec<Value<'a>>) -> Value<'a> {
+    Value::List(List::Owned(Arc::new(Items::flat(items)), None))
 }

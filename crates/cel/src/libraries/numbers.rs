@@ -80,7 +80,7 @@ fn add<'a>(args: &[Value<'a>], context: &Context<'a>) -> Found<'a> {
         }
         [Value::List(a), Value::List(b)] => {
             context.make_elements(a.len() + b.len())?;
-            a.clone().concat(b, &context.steps).map(Value::List)
+            a.clone().concat(b, context.spent()).map(Value::List)
         }
         [Value::Duration(a), Value::Duration(b)] => duration(a.checked_add(*b)),
         [Value::Timestamp(at), Value::Duration(by)] | [Value::Duration(by), Value::Timestamp(at)] => {

@@ -114,8 +114,10 @@ fn split<'a>(text: &str, by: &str, most: i64, context: &Context<'a>) -> Found<'a
     if most == 0 {
         return Ok(text_list([]));
     }
+    context.make(text.len())?;
     if by.is_empty() {
-        context.make_elements(text.chars().take(most).count())?;
+        // Each is a text of its own.
+        context.make_elements(text.chars().take(most).count().saturating_mul(2))?;
         let mut parts: Vec<String> = text.chars().take(most).map(String::from).collect();
         if text.chars().count() > most {
             let from = byte(text, most as i64 - 1).unwrap_or(text.len());
@@ -135,12 +137,13 @@ fn join<'a>(args: &[Value<'a>], context: &Context<'a>) -> Found<'a> {
     };
     let mut joined = String::new();
     for (at, item) in list.iter().enumerate() {
-        if at > 0 {
-            joined.push_str(separator);
-        }
+        context.spent().walk(0)?;
         match item? {
             Value::String(text) => {
                 context.make(text.len() + separator.len())?;
+                if at > 0 {
+                    joined.push_str(separator);
+                }
                 joined.push_str(&text);
             }
             // The first is what upstream judges a list by.

@@ -1,12 +1,10 @@
 //! What is asked of URLs.
 
-use std::sync::Arc;
-
-use super::function::{Found, Plain, text_list, wrong};
+use super::function::{Context, Found, Plain, text_list, wrong};
 use crate::error::Error;
 use crate::objects::Object;
 use crate::objects::url::{Url, read};
-use crate::value::{Map, MapKey, TextValue, Value};
+use crate::value::{MapKey, TextValue, Value};
 
 pub(super) fn find(name: &str) -> Option<Plain> {
     Some(match name {
@@ -26,7 +24,13 @@ pub(super) fn find(name: &str) -> Option<Plain> {
         "getHostname" => |args, _| on(args, |it| Value::text(it.parts.host_and_port().0)),
         "getPort" => |args, _| on(args, |it| Value::text(it.parts.host_and_port().1)),
         "getEscapedPath" => |args, _| on(args, |it| Value::text(it.parts.escaped_path())),
-        "getQuery" => |args, _| on(args, query),
+        "getQuery" => |args, context| match args {
+            [Value::Object(it)] => match &**it {
+                Object::Url(it) => query(it, context),
+                _ => wrong(),
+            },
+            _ => wrong(),
+        },
         _ => return None,
     })
 }
@@ -41,9 +45,13 @@ fn on<'a>(args: &[Value<'a>], of: for<'u> fn(&'u Url) -> Value<'a>) -> Found<'a>
     }
 }
 
-fn query<'a>(url: &Url) -> Value<'a> {
+fn query<'a>(url: &Url, context: &Context<'a>) -> Found<'a> {
+    // Each pair is an entry, and a list with a text.
+    let count = 1 + url.text.bytes().filter(|byte| *byte == b'&').count();
+    context.spent().walk_all(count)?;
+    context.spent().make_map(count.saturating_mul(2))?;
     let pairs = url.pairs().into_iter();
     let entries =
         pairs.map(|(key, values)| (MapKey::String(TextValue::Shared(key.into())), text_list(values)));
-    Value::Map(Map::Owned(Arc::new(entries.collect())))
+    Value::map(entries.collect())
 }

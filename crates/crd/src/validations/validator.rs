@@ -10,8 +10,8 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 
 use forebay_cel::decl::{Decl, DeclKind, escape};
-use forebay_cel::limits::PER_CALL_COST_MAX;
-use forebay_cel::{Activation, Error, Evaluation, Program, Value as Cel};
+use forebay_cel::limits::{PER_CALL_COST_MAX, SHARED_STEPS_MAX};
+use forebay_cel::{Activation, Error, Evaluation, Program, Spent, Value as Cel};
 use serde_json::{Map, Value};
 
 use super::compile::{Compiling, Evaluated, Message, Rule, cardinality_max, count_below};
@@ -52,6 +52,8 @@ pub(crate) struct Judgement {
     pub(crate) warnings: Faults,
     /// What is left of the budget; below nothing when no rule is asked any more.
     pub(crate) left: i64,
+    /// What all rules have spent besides, and their messages.
+    spent: Spent,
 }
 
 impl Validator {
@@ -93,7 +95,8 @@ impl Validator {
         forgives: bool,
         budget: i64,
     ) -> Judgement {
-        let mut judgement = Judgement { left: budget, ..Judgement::default() };
+        let mut judgement =
+            Judgement { left: budget, spent: Spent::of_steps(SHARED_STEPS_MAX), ..Judgement::default() };
         let root = old.filter(|_| forgives).map(|old| Correlated::new(node, value, old));
         let ratchet = Ratchet { current: root.as_ref(), around: None };
         if judgement.visit(self, At { node, path, value, old, ratchet }).is_break() {
@@ -268,9 +271,9 @@ impl Judgement {
             if compiled.uses_old_self && at.old.is_none() && !rule.is_optional {
                 continue;
             }
-            let variables = values.clone().map(|(own, old)| match rule.is_optional {
-                true => [Some(own), Some(Cel::Optional(old.map(Arc::new)))],
-                false => [Some(own), old],
+            let variables = values.clone().and_then(|(own, old)| match rule.is_optional {
+                true => Ok([Some(own), Some(Cel::optional(old)?)]),
+                false => Ok([Some(own), old]),
             });
             // What a rule says of a failure sees what was there as it was, also where the rule may do
             // without.
@@ -287,14 +290,17 @@ impl Judgement {
         [variables, plain]: [&Variables<'_>; 2],
         at: &At<'_>,
     ) -> Goes {
-        let Evaluation { result, cost } = evaluate(&compiled.program, variables);
+        let Evaluation { result, cost } = evaluate(&compiled.program, variables, &self.spent);
+        let result = result.map(|value| matches!(value, Cel::Bool(true)));
+        // Nothing is left of what it made.
+        self.spent.keep(0);
         if !self.pay(cost) {
             self.fail(at, OUT_OF_BUDGET.into());
             return Break(());
         }
         match result {
-            Ok(Cel::Bool(true)) => Continue(()),
-            Ok(_) => self.broken(rule, compiled, plain, at),
+            Ok(true) => Continue(()),
+            Ok(false) => self.broken(rule, compiled, plain, at),
             Err(error) => {
                 let shown = &rule.shown;
                 let (error, exceeds) = (error.to_string(), matches!(error, Error::CostExceeded));
@@ -348,7 +354,7 @@ impl Judgement {
             false => self.errors.push(error),
         };
         let made = match &compiled.message {
-            Some(Ok(message)) => message_of(message, rule, variables, &mut self.left),
+            Some(Ok(message)) => message_of(message, rule, variables, (&mut self.left, &self.spent)),
             _ => Ok(None),
         };
         match made {
@@ -364,9 +370,12 @@ impl Judgement {
     }
 }
 
-fn evaluate<'a>(program: &'a Program, variables: &'a Variables<'a>) -> Evaluation<'a> {
+fn evaluate<'a>(program: &'a Program, variables: &'a Variables<'a>, spent: &'a Spent) -> Evaluation<'a> {
     match variables {
-        Ok(variables) => program.eval(Activation { variables, ..Activation::default() }, PER_CALL_COST_MAX),
+        Ok(variables) => {
+            let with = Activation { variables, spent: Some(spent), ..Activation::default() };
+            program.eval(with, PER_CALL_COST_MAX)
+        }
         Err(error) => Evaluation { result: Err(error.clone()), cost: 0 },
     }
 }
@@ -379,9 +388,10 @@ fn message_of(
     message: &Message,
     rule: &Rule,
     variables: &Variables<'_>,
-    left: &mut i64,
+    (left, spent): (&mut i64, &Spent),
 ) -> Result<Option<String>, String> {
-    let Evaluation { result, cost } = evaluate(&message.program, variables);
+    let Evaluation { result, cost } = evaluate(&message.program, variables, spent);
+    spent.keep(0);
     match i64::try_from(cost).ok().and_then(|cost| left.checked_sub(cost)).filter(|left| *left >= 0) {
         Some(rest) => *left = rest,
         None => {

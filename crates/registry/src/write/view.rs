@@ -39,6 +39,8 @@ pub(super) struct View<'a> {
     options: Value,
     namespace_object: Option<Arc<Object>>,
     namespace_tree: OnceLock<Arc<Value>>,
+    // The same as policies see it.
+    namespace_shown: OnceLock<Option<Value>>,
     // Of what is judged or changed by it.
     answers: Answers,
 }
@@ -98,6 +100,7 @@ impl<'a> View<'a> {
             options: options(write),
             namespace_object,
             namespace_tree: OnceLock::new(),
+            namespace_shown: OnceLock::new(),
             answers: Answers::default(),
         })
     }
@@ -165,6 +168,12 @@ impl<'a> View<'a> {
         let served = self.context.catalog().resource("", "v1", "namespaces").cloned().ok_or_else(missing)?;
         let tree = served.to_value(object).map_err(|status| status.message)?;
         Ok(self.namespace_tree.get_or_init(|| Arc::new(tree)).clone())
+    }
+
+    /// The same as policies see it, put together once; nothing where there is none.
+    fn namespace_shown(&self) -> Option<&Value> {
+        let shown = || self.namespace_tree().ok().map(|tree| shown_namespace((*tree).clone()));
+        self.namespace_shown.get_or_init(shown).as_ref()
     }
 
     /// The objects in the version of one of the equivalents, or in its own.
@@ -267,7 +276,7 @@ impl<'a> View<'a> {
         let (request, taken_for) = (self.request(write), self.taken_for(equivalent));
         let sees_namespace = !self.namespace.is_empty() && !is_namespace(&self.own);
         let namespace = match sees_namespace {
-            true => self.namespace_tree().ok().map(|tree| shown_namespace((*tree).clone())),
+            true => self.namespace_shown(),
             false => None,
         };
         let authorizer = &self.context.config.authorizer;
@@ -278,7 +287,7 @@ impl<'a> View<'a> {
             object: objects.object.as_ref(),
             old_object: objects.old_object.as_ref(),
             params,
-            namespace: namespace.as_ref(),
+            namespace,
             request: &of_policy,
             authorizer: &asked,
             request_resource: &request_resource(&request),

@@ -5,6 +5,7 @@ mod certificate_usages;
 mod config_map_keys;
 mod deep_field_sets;
 mod device_selectors;
+mod device_types;
 mod endpoint_addresses;
 mod event_of_three_mib;
 mod field_path;
@@ -35,6 +36,7 @@ pub(super) const ROWS: Rows = rows![
     config_map_keys,
     deep_field_sets,
     device_selectors,
+    device_types,
     endpoint_addresses,
     event_of_three_mib,
     field_path,

@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_apimachinery::{Cause, CauseReason, Reason, Status, json};
+use forebay_apimachinery::{Cause, CauseReason, Reason, Status};
 use forebay_catalog::{RequestContext, Served};
-use forebay_policy::limits::WRITE_COST_MAX;
+use forebay_policy::limits::{ASKING_COST, WRITE_COST_MAX};
 use forebay_policy::{
     Binding, FailurePolicy, Finding, Findings, Hook, Inputs, Matched, ParamKind, Policy, ValidationAction,
 };
 use forebay_webhooks::ConditionsOf;
 use serde_json::Value;
 
-use super::params::{self, Params};
+use super::params::{self, Params, Trees};
 use crate::context::Context;
 use crate::limits::NOTED_MAX;
 use crate::write::Write;
@@ -57,7 +57,8 @@ pub(crate) async fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> R
     let lease = write.target.lease.clone();
     let _trees = lease.scope();
     let view = View::of(write, context).await?;
-    let mut judging = Judging { write, view, left: WRITE_COST_MAX, warnings: Vec::new(), denied: None };
+    let (left, trees) = (WRITE_COST_MAX, Trees::default());
+    let mut judging = Judging { write, view, left, trees, warnings: Vec::new(), denied: None };
     let judged = judging.ask_all(&hooks).await;
     let Judging { warnings, denied, .. } = judging;
     // Whether or not something is against the write.
@@ -89,6 +90,7 @@ struct Judging<'w, 'a> {
     view: View<'a>,
     // What the write may still cost.
     left: u64,
+    trees: Trees,
     warnings: Vec<String>,
     denied: Option<Denial>,
 }
@@ -154,15 +156,14 @@ impl<'w, 'a> Judging<'w, 'a> {
         }
         let (lease, namespace) = (&self.write.target.lease, self.view.namespace.clone());
         let of = binding.params.as_ref();
-        match params::collect(self.view.context, kind, of, &namespace, lease).await? {
+        match params::collect(self.view.context, kind, of, &namespace, lease, &mut self.left).await? {
             Err(why) => self.misconfigured(policy, Some(binding), &why),
             Ok(Params::Nothing) => self.evaluate(asking, binding, None).await?,
             Ok(Params::Each(served, all)) => {
                 for object in all {
-                    let _one = lease.scope();
-                    let params = served.to_value(&object)?;
-                    lease.charge(json::weight::of(&params))?;
-                    self.evaluate(asking, binding, Some(&params)).await?;
+                    let _one = (!self.trees.keeps(object.body_len())).then(|| lease.scope());
+                    let params = params::read(&mut self.trees, (&served, &object), lease, &mut self.left)?;
+                    self.evaluate(asking, binding, params.as_deref()).await?;
                     // A policy may take a second with each.
                     tokio::task::yield_now().await;
                 }
@@ -191,6 +192,7 @@ impl<'w, 'a> Judging<'w, 'a> {
             }
         }
         let Some(objects) = &asking.objects else { return Ok(()) };
+        self.left = self.left.saturating_sub(ASKING_COST);
         let clock = &self.view.context.clock;
         let (metrics, operation) = (&self.view.context.config.webhook_metrics, self.view.operation());
         let (since, mut looked) = (clock.now(), None);

@@ -15,14 +15,14 @@ use forebay_catalog::Served;
 use forebay_fieldmanager::FieldType;
 use forebay_merge::{Duplicates, TypeRef, TypedValue};
 use forebay_object::Object;
-use forebay_policy::limits::{DENIALS_MAX, WRITE_COST_MAX};
+use forebay_policy::limits::{ASKING_COST, DENIALS_MAX, WRITE_COST_MAX};
 use forebay_policy::{Binding, FailurePolicy, Hook, Inputs, Made, Matched, Policy, Reinvocation};
 use forebay_strategy as strategy;
 use forebay_webhooks::ConditionsOf;
 use serde_json::Value;
 
 use super::judge::is_excluded;
-use super::params::{self, Params};
+use super::params::{self, Params, Trees};
 use crate::context::Context;
 use crate::incoming;
 use crate::patch::{self, Unapplied};
@@ -69,6 +69,7 @@ pub(crate) async fn mutate(
     let mut mutating = Mutating {
         view: View::of(write, context).await?,
         left: WRITE_COST_MAX,
+        trees: Trees::default(),
         shown: None,
         refusals: Vec::new(),
         mutated: Mutated::default(),
@@ -86,7 +87,9 @@ pub(crate) async fn mutate(
             mutating.invoke(write, invocation).await?;
         }
     }
-    let Mutating { refusals, mutated, .. } = mutating;
+    let Mutating { refusals, mutated, trees, .. } = mutating;
+    write.target.lease.give_back(trees.bytes());
+    drop(trees);
     if mutated.is_changed {
         // What was charged for on the way is given back; this stays.
         write.target.lease.charge(json::weight::of(&write.proposed))?;
@@ -115,6 +118,7 @@ struct Mutating<'a> {
     view: View<'a>,
     // What the write may still cost.
     left: u64,
+    trees: Trees,
     // The objects in the version that was asked about last: with many parameters it is the same again.
     shown: Option<(Option<usize>, Objects)>,
     refusals: Vec<Refusal>,
@@ -161,7 +165,9 @@ impl Mutating<'_> {
             }
             let (of, lease) = (binding.params.as_ref(), &write.target.lease);
             let namespace = &self.view.namespace;
-            match params::collect(self.view.context, kind.as_ref(), of, namespace, lease).await? {
+            match params::collect(self.view.context, kind.as_ref(), of, namespace, lease, &mut self.left)
+                .await?
+            {
                 Err(why) => self.misconfigured(policy, Some(binding), &why),
                 Ok(Params::Nothing) => {
                     invocations.push(Invocation::new(policy, binding, None, equivalent));
@@ -195,16 +201,24 @@ impl Mutating<'_> {
         objects: &mut Objects,
     ) -> Result<(), Status> {
         let lease = write.target.lease.clone();
+        // What is kept of parameters is charged before, and given back with the write.
+        let kept = match &invocation.params {
+            Some((served, object)) if self.trees.keeps(object.body_len()) => {
+                params::read(&mut self.trees, (served, object), &lease, &mut self.left)?
+            }
+            _ => None,
+        };
         let _trees = lease.scope();
         let policy = &invocation.policy;
         let params = match &invocation.params {
+            _ if kept.is_some() => kept,
             Some((served, object)) => {
-                let tree = served.to_value(object)?;
-                lease.charge(json::weight::of(&tree))?;
-                Some(tree)
+                params::read(&mut self.trees, (served, object), &lease, &mut self.left)?
             }
             None => None,
         };
+        let params = params.as_deref();
+        self.left = self.left.saturating_sub(ASKING_COST);
         let counted = self.view.context.config.webhook_metrics.clone();
         let (of, clock) = ((&policy.name, &invocation.binding.name), self.view.context.clock.clone());
         if policy.has_conditions() {
@@ -213,7 +227,7 @@ impl Mutating<'_> {
                 errors = 0;
                 policy.conditions_hold(for_conditions, left, &mut errors)
             };
-            let (of, params, left) = (invocation.equivalent, params.as_ref(), &mut self.left);
+            let (of, left) = (invocation.equivalent, &mut self.left);
             let holds = self.view.with_inputs(write, of, objects, params, left, holds).await;
             let took = clock.now() - since;
             counted.conditions((&policy.name, ConditionsOf::Policy), self.view.operation(), took, errors);
@@ -229,7 +243,7 @@ impl Mutating<'_> {
         for at in 0..policy.mutations() {
             let since = clock.now();
             let make = |inputs: &Inputs<'_>, _: &Inputs<'_>, left: &mut u64| policy.make(at, inputs, left);
-            let (equivalent, params, left) = (invocation.equivalent, params.as_ref(), &mut self.left);
+            let (equivalent, left) = (invocation.equivalent, &mut self.left);
             let made = self.view.with_inputs(write, equivalent, objects, params, left, make).await;
             let shown = self.view.shown(write, invocation.equivalent);
             let gvk = self.view.kind_shown(write, invocation.equivalent);

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::selector::LabelSelector;
-use forebay_apimachinery::{Lease, Status};
+use forebay_apimachinery::{Lease, Status, json};
 use forebay_catalog::Served;
 use forebay_catalog::store::Store;
 use forebay_object::Object;
-use forebay_policy::{NotFound, ParamKind, ParamRef};
+use forebay_policy::{NotFound, ParamKind, ParamRef, ParameterTrees};
 use forebay_reads::{ListPlan, ShownStore};
 use forebay_watchcache::Snapshot;
+use serde_json::Value;
 
 use crate::context::Context;
 
@@ -30,17 +31,38 @@ pub(super) enum Params {
 /// Nothing is.
 pub(super) fn kind(context: &Context, of: &ParamKind) -> Result<Arc<Served>, String> {
     let catalog = context.catalog();
-    let found = catalog.iter().find(|served| {
-        let gvk = &served.gvk;
-        (&*gvk.group, &*gvk.version, &*gvk.kind) == (&*of.group, &*of.version, &*of.kind)
-            && served.store.is_some()
-    });
+    let found = catalog.stored_kind(&of.group, &of.version, &of.kind);
     found.cloned().ok_or_else(|| format!("failed to find resource referenced by paramKind: '{of}'"))
+}
+
+/// What was read of parameters, by which version of which object.
+pub(super) type Trees = ParameterTrees<(Arc<Served>, Arc<Object>)>;
+
+/// The tree of a parameter; `None` where the write may not cost as much any more.
+///
+/// - `left`: what it may still cost.
+///
+/// # Errors
+/// JSON of ours that is none; no room.
+pub(super) fn read(
+    trees: &mut Trees,
+    (served, object): (&Arc<Served>, &Arc<Object>),
+    lease: &Lease,
+    left: &mut u64,
+) -> Result<Option<Arc<Value>>, Status> {
+    let key = (Arc::as_ptr(served) as usize, Arc::as_ptr(object) as usize);
+    trees.read(key, object.body_len(), left, || {
+        let tree = served.to_value(object)?;
+        let weight = json::weight::of(&tree);
+        lease.charge(weight)?;
+        Ok((tree, weight, (served.clone(), object.clone())))
+    })
 }
 
 /// The parameters that a binding refers to.
 ///
 /// - `lease`: what pays for as many as a selector finds.
+/// - `left`: what the write may still cost: each object that a selector is held against is paid for.
 ///
 /// # Errors
 /// Why they cannot be had, as the policy fails by; and that there is no room for them.
@@ -50,6 +72,7 @@ pub(super) async fn collect(
     of: Option<&ParamRef>,
     namespace: &str,
     lease: &Lease,
+    left: &mut u64,
 ) -> Result<Result<Params, String>, Status> {
     let (Some((served, kind)), Some(of)) = (served, of) else { return Ok(Ok(Params::Nothing)) };
     let place = match place(served, of, namespace) {
@@ -67,7 +90,7 @@ pub(super) async fn collect(
     }
     // One of them may have been written, or changed, a moment ago: whoever was told so counts on it.
     let now = context.fresh(store).await?;
-    let found = match look((store, &now), of, place, lease)? {
+    let found = match look((store, &now), of, place, (lease, left))? {
         Ok(found) => found,
         Err(why) => return Ok(Err(why)),
     };
@@ -107,7 +130,7 @@ fn look(
     (store, snapshot): (&Store, &Snapshot),
     of: &ParamRef,
     place: Option<&str>,
-    lease: &Lease,
+    (lease, left): (&Lease, &mut u64),
 ) -> Result<Found, Status> {
     if !of.name.is_empty() {
         let key = store.key(place.unwrap_or_default(), &of.name);
@@ -120,6 +143,10 @@ fn look(
     };
     let mut found = Vec::new();
     for object in snapshot.range(&store.reach(place, None), None) {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return Ok(Err("the policies of the write cost more than they may".to_owned()));
+        }
         if selector.matches(|key| object.label(key)) {
             lease.charge(size_of::<Arc<Object>>())?;
             found.push(object.clone());
