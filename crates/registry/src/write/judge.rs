@@ -79,7 +79,18 @@ pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> R
     webhooks::validate(write, context).await
 }
 
-async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+/// Policies and webhooks refuse.
+async fn validate_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    let of = operation(&write.verb);
+    timed(context, (Timed::ValidatingPolicies, of), policies::validate(write, context)).await?;
+    timed(context, (Timed::ValidatingWebhooks, of), webhooks::validate(write, context)).await
+}
+
+/// Plugins fill in what the client leaves out.
+///
+/// # Errors
+/// The refusal.
+pub(super) async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     let Write { verb, target, old, mode, proposed, sent, input, judged_as, .. } = write;
     let (mut attributes, looking) = (attributes(verb, target, old.as_ref(), *mode), Looking(context));
     if matches!(input, Input::Binding(_)) {
