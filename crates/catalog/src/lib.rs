@@ -37,7 +37,7 @@ pub use custom::{Custom, served as custom_served};
 pub use ending::Ending;
 pub use kind::{Kind, Typed};
 pub use opener::{Opener, Shape};
-pub use request_context::{AuditAnnotations, ObjectNoted, RequestContext, Turn};
+pub use request_context::{AuditAnnotations, ObjectNoted, RequestContext, Turn, WebhookWaits};
 pub use retire::retire;
 pub use selectable::SelectableField;
 pub use served::{Served, SubresourceInfo, compact};

@@ -139,7 +139,17 @@ impl Head {
     pub fn context(&self) -> RequestContext {
         let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
         let audit = self.audited.as_ref().map(|audited| audited.notes.clone());
-        RequestContext { audit, turn, trace: self.trace.clone() }
+        let (trace, deadline) = (self.trace.clone(), self.deadline);
+        let waits = Some(self.waits.get_or_init(Arc::default).clone());
+        RequestContext { audit, turn, trace, program: String::new(), waits, deadline }
+    }
+
+    /// How long it waited, for its turn and for webhooks.
+    ///
+    /// - `ticket`: its turn.
+    pub fn waited(&self, ticket: Option<&Ticket>) -> Duration {
+        let webhooks = self.waits.get().map_or(Duration::ZERO, |waits| waits.all());
+        webhooks + ticket.map_or(Duration::ZERO, Ticket::waited)
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
