@@ -117,6 +117,12 @@ pub struct Head {
     pub audited: Option<Audited>,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
+    /// When those that are asked on its behalf are to have answered; none if it may take as long as it likes.
+    pub deadline: Option<Instant>,
+    /// How its token is used, if that is one of a service account.
+    pub token_uses: Vec<TokenUse>,
+    /// How long it waits for webhooks, once it may.
+    pub waits: OnceLock<Arc<WebhookWaits>>,
 }
 
 impl Head {

@@ -30,7 +30,7 @@ use crate::documents::{self};
 use crate::flow_control::{self, OfRequest};
 use crate::handler::{Handler, Head, OnConnection};
 use crate::impersonate;
-use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
+use crate::limits::{ANSWER_SMALL_BYTES, ASKING_SPAN_MAX, HEAD_SMALL_BYTES};
 use crate::metrics::{Record, RequestLabels};
 use crate::proxied;
 use crate::request_info::{PathError, RequestInfo};
@@ -103,6 +103,9 @@ impl Handler {
                         trace: None,
                         audited: None,
                         seat: Mutex::default(),
+                        deadline: None,
+                        token_uses: Vec::new(),
+                        waits: OnceLock::new(),
                     };
                     let is_here =
                         body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
@@ -186,7 +189,12 @@ impl Handler {
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
         let asker = match self.time_limit(head) {
-            Ok(_) => self.who_asks(&known.peer, head).await,
+            Ok(limit) => {
+                head.deadline = limit.map(|limit| self.clock.now() + limit.min(ASKING_SPAN_MAX));
+                let (asker, uses) = self.who_asks(&known.peer, head).await;
+                head.token_uses = uses;
+                asker
+            }
             Err(failure) => Err(failure),
         };
         head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;

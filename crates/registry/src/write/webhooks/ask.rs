@@ -206,10 +206,11 @@ impl<'a> Asking<'a> {
         let Some(_waits) = write.target.lease.waits_for(&webhook.id) else {
             return Err(CallFailure::crowded());
         };
+        let timeout = self.left_for(write, webhook);
         let calling = Calling {
             client: webhook.client.clone(),
             sort: Some(sort),
-            url: webhook.client.url(webhook.timeout_seconds),
+            url: webhook.client.url(timeout),
             address: None,
             has_others: false,
             parts,
@@ -227,7 +228,7 @@ impl<'a> Asking<'a> {
             span.set("UID", uid.clone());
         }
         let (url, begun) = (calling.url.clone(), calling.begun.clone());
-        let timeout = Duration::from_secs(webhook.timeout_seconds.into());
+        let since = context.clock.now();
         let answered = tokio::select! {
             answered = reached(context, calling) => answered,
             () = context.clock.sleep(timeout) => Err(too_late(&begun)),
@@ -253,6 +254,14 @@ impl<'a> Asking<'a> {
             uid,
             request: &self.view.request(write),
             taken_for: self.view.taken_for(invocation.equivalent),
+    /// How long its answer is waited for: what it says, or what the request has left.
+    fn left_for(&self, write: &Write<'_>, webhook: &Webhook) -> Duration {
+        let own = Duration::from_secs(webhook.timeout_seconds.into());
+        let now = self.view.context.clock.now();
+        let left = write.target.context.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        left.map_or(own, |left| left.min(own))
+    }
+
             object: shown.texts.object.as_ref(),
             old_object: shown.texts.old_object.as_ref(),
         };
