@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::lease::LEASE_BYTES_MAX;
-use forebay_apimachinery::{Lease, Status, json};
+use forebay_apimachinery::{Lease, ResourceAttributes, Status, json};
 use forebay_catalog::Served;
 use forebay_catalog::store::Mode;
 use forebay_policy::limits::WRITE_COST_MAX;
@@ -224,7 +224,13 @@ impl<'a> Asking<'a> {
             WebhookSort::Validating => "Call validating webhook",
         });
         if let Some(span) = &mut span {
+            let attributes = write.judged_attributes();
+            let ResourceAttributes { group, version, resource, subresource, .. } = attributes.of;
+            span.set("configuration", webhook.configuration.to_string());
             span.set("webhook", webhook.name.to_string());
+            span.set("resource", format!("{group}/{version}, Resource={resource}"));
+            span.set("subresource", subresource.to_owned());
+            span.set("operation", self.view.operation().as_str());
             span.set("UID", uid.clone());
         }
         let (url, begun) = (calling.url.clone(), calling.begun.clone());
