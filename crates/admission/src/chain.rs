@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use forebay_api::Eventual;
 use forebay_apimachinery::{Cause, Status};
 use forebay_pod_security::SecurityConfiguration;
 use forebay_quota::LimitedResources;
@@ -127,9 +128,29 @@ impl Admission {
         Ok(())
     }
 
-    /// What plugins add to that which validation finds.
-    pub fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
-        self.plugins(write).flat_map(|plugin| plugin.causes(write, object, tools)).collect()
+    /// What plugins add to that which validation finds: now, unless one of them has to ask somebody.
+    pub fn causes<'a>(
+        &self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<Cause>> {
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        for (_, plugin) in self.plugins(write) {
+            match plugin.causes(write, object, tools) {
+                Eventual::Now(causes) => now.extend(causes),
+                Eventual::Later(causes) => later.push(causes),
+            }
+        }
+        if later.is_empty() {
+            return Eventual::Now(now);
+        }
+        Eventual::later(async move {
+            for causes in later {
+                now.extend(causes.await);
+            }
+            now
+        })
     }
 
     /// Refuses what is valid and yet may not be.

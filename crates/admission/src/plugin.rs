@@ -65,7 +65,12 @@ pub trait Plugin: Sync {
     }
 
     /// What it adds to that which validation finds: the write is answered with 422.
-    fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
+    fn causes<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<Cause>> {
         let _nothing = (write, object, tools);
         Vec::new()
     }
@@ -116,6 +121,8 @@ pub struct WriteAttributes<'a> {
     /// What the client sent where that is not the object, such as a Binding; null otherwise.
     pub sent: &'a Value,
 }
+    /// Whether it is an update that came as a patch.
+    pub is_patch: bool,
 
 /// A resource that plugins read, of version v1: its group and plural name.
 pub type ReadFrom = (&'static str, &'static str);
@@ -245,6 +252,11 @@ impl WriteAttributes<'_> {
     }
 
     /// `deployments.apps`, `pods`.
+    /// The verb that its client was let in by, of an update.
+    pub fn asked_as(&self) -> &'static str {
+        if self.is_patch { "patch" } else { "update" }
+    }
+
     fn qualified(&self) -> String {
         match self.of.group {
             "" => self.of.resource.to_string(),

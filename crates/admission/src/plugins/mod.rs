@@ -7,6 +7,7 @@ mod anti_affinity;
 mod certificate_signers;
 mod certificate_subject;
 mod claim_resize;
+mod claim_status;
 mod default_class;
 mod default_tolerations;
 mod device_admin_access;
@@ -42,6 +43,7 @@ pub static PLUGINS: &[&dyn Plugin] = &[
     &protected_objects::ProtectedObjects,
     &device_admin_access::DeviceAdminAccess,
     &always::AlwaysAdmit,
+    &claim_status::ClaimStatus,
     &namespaces::NamespaceAutoProvision,
     &namespace_lifecycle::NamespaceLifecycle,
     &namespaces::NamespaceExists,

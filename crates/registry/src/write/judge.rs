@@ -5,6 +5,8 @@ use std::sync::Arc;
 use forebay_admission::{Note, Tools};
 use forebay_api::Eventual;
 use forebay_apimachinery::Status;
+use forebay_apimachinery::{Cause, Status};
+use forebay_catalog::Target;
 use forebay_apimachinery::json::weight;
 use forebay_fieldmanager::Managed;
 use forebay_strategy as strategy;
@@ -105,11 +107,32 @@ pub(super) async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Re
 }
 
 /// What the kind's rules, its schema and plugins have against the object.
-pub(super) fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    let (target, served) = (write.target, write.served());
-    let Write { verb, old, mode, proposed, .. } = &*write;
-    let (looking, about) = (Looking(context), attributes(verb, target, old.as_ref(), *mode));
-    let mut causes = context.admission.causes(&about, proposed, &tools(&looking));
+pub(super) fn validate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
+    let now = {
+        let (about, looking) = (write.asked_attributes(), Looking(context));
+        match context.admission.causes(&about, &write.proposed, &tools(&looking, write.target)) {
+            Eventual::Now(causes) => Some(causes),
+            Eventual::Later(_) => None,
+        }
+    };
+    let valid = |write: &mut Write<'_>, causes| judged_with(write, causes).map(|()| Flow::Next);
+    match now {
+        Some(causes) => Eventual::Now(valid(write, causes)),
+        None => Eventual::later(async move {
+            let causes = {
+                let (about, looking) = (write.asked_attributes(), Looking(context));
+                let tools = tools(&looking, write.target);
+                context.admission.causes(&about, &write.proposed, &tools).wait().await
+            };
+            valid(write, causes)
+        }),
+    }
+}
+
+/// The same, with what plugins have against it.
+fn judged_with(write: &mut Write<'_>, mut causes: Vec<Cause>) -> Result<(), Status> {
+    let served = write.served();
+    let Write { old, proposed, .. } = &*write;
     let subresource = write.subresource();
     let (name, forgiven, remarks) = match (&write.input, old) {
         (Input::Review(_), _) => return validate_review(write),

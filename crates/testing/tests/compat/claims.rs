@@ -86,7 +86,10 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/certificates.k8s.io/v1/certificatesigningrequests",
             r#"{"metadata":{"name":"c"},"spec":{"request":"bm9uZQ==","signerName":"example.com/s","usages":["client auth"]}}"#, 422),
     ], &["a_certificate_request_says_who_asks"])),
-    claim(DECIDE, "device classes, claims and slices", Tests(&["admin_access_to_devices_needs_a_labelled_namespace"])),
+    claim(DECIDE, "device classes, claims and slices", Tests(&[
+        "admin_access_to_devices_needs_a_labelled_namespace", "what_is_allocated_is_written_by_who_may_bind_claims",
+        "a_driver_speaks_for_its_own_devices_and_on_its_node_by_a_smaller_right",
+    ])),
     claim(DECIDE, "roles and bindings of RBAC", Asked(&[
         get("/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin", 200),
         get("/apis/rbac.authorization.k8s.io/v1/clusterroles/edit", 200).says("\"rules\":null"),
