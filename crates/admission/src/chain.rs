@@ -170,8 +170,17 @@ impl Admission {
     }
 
     /// What plugins tell the client of a write that nobody refused.
-    pub fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
-        self.plugins(write).flat_map(|plugin| plugin.warnings(write, object, tools)).collect()
+    pub async fn warnings(
+        &self,
+        write: &WriteAttributes<'_>,
+        object: &Value,
+        tools: &Tools<'_>,
+    ) -> Vec<String> {
+        let mut told = Vec::new();
+        for (_, plugin) in self.plugins(write) {
+            told.append(&mut plugin.warnings(write, object, tools).wait().await);
+        }
+        told
     }
 
     fn plugins(&self, write: &WriteAttributes<'_>) -> impl Iterator<Item = &'static dyn Plugin> {

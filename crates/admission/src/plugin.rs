@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use forebay_api::{Authorizer, Eventual};
-use forebay_apimachinery::{Caller, Cause, Reason, ResourceAttributes, Status, Verb};
+use forebay_apimachinery::{Caller, Cause, Lease, Reason, ResourceAttributes, Status, Verb};
 use forebay_object::Object;
 use forebay_pod_security::SecurityConfiguration;
-use forebay_rt::{Clock, Random};
+use forebay_rt::{Clock, Duration, Instant, Random};
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ pub trait Plugin: Sync {
         tools: &'a Tools<'a>,
     ) -> Eventual<'a, Vec<Cause>> {
         let _nothing = (write, object, tools);
-        Vec::new()
+        Eventual::Now(Vec::new())
     }
 
     /// Refuses what is valid and yet may not be, with [`WriteAttributes::forbidden`].
@@ -87,9 +87,14 @@ pub trait Plugin: Sync {
     }
 
     /// What its client is told of a write that nobody refused.
-    fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
+    fn warnings<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<String>> {
         let _nothing = (write, object, tools);
-        Vec::new()
+        Eventual::Now(Vec::new())
     }
 }
 
@@ -201,6 +206,12 @@ impl Tools<'_> {
         self.lookup.marked(from, mark).iter().filter_map(|class| value_of(class)).collect()
     }
 }
+    /// Who hears how long each takes.
+    pub times: &'a dyn PluginTimes,
+    /// What is made of what is looked at is charged to it.
+    pub lease: &'a Lease,
+    /// When those that are asked on its behalf are to have answered.
+    pub deadline: Option<Instant>,
 
 impl WriteAttributes<'_> {
     /// Whether it is about whole objects of this resource.

@@ -12,6 +12,7 @@ mod default_class;
 mod default_tolerations;
 mod device_admin_access;
 pub(crate) mod event_rates;
+mod existing_pods;
 mod extended_resource_toleration;
 mod external_ips;
 mod fill;
@@ -42,8 +43,8 @@ use crate::plugin::Plugin;
 pub static PLUGINS: &[&dyn Plugin] = &[
     &protected_objects::ProtectedObjects,
     &device_admin_access::DeviceAdminAccess,
-    &always::AlwaysAdmit,
     &claim_status::ClaimStatus,
+    &always::AlwaysAdmit,
     &namespaces::NamespaceAutoProvision,
     &namespace_lifecycle::NamespaceLifecycle,
     &namespaces::NamespaceExists,

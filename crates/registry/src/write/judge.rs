@@ -7,7 +7,6 @@ use forebay_api::Eventual;
 use forebay_apimachinery::Status;
 use forebay_apimachinery::{Cause, Status};
 use forebay_catalog::Target;
-use forebay_apimachinery::json::weight;
 use forebay_fieldmanager::Managed;
 use forebay_strategy as strategy;
 use serde_json::Value;
@@ -100,10 +99,10 @@ pub(super) async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Re
         if let Some(asked) = judged_as {
             (attributes.of.resource, attributes.of.subresource) = (asked.resource(), "");
         }
-        return context.admission.mutate(&attributes, sent, &tools(&looking)).await;
+        return context.admission.mutate(&attributes, sent, &tools(&looking, target)).await;
     }
     attributes.sent = sent;
-    context.admission.mutate(&attributes, proposed, &tools(&looking)).await
+    context.admission.mutate(&attributes, proposed, &tools(&looking, target)).await
 }
 
 /// What the kind's rules, its schema and plugins have against the object.
@@ -200,9 +199,9 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
         let looking = Looking(context);
         let note = |key: String, value: String| target.context.annotate(|| (key, value));
         let audit: Option<Note<'_>> = target.context.audit.is_some().then_some(&note);
-        let tools_of_policy = Tools { audit, ..tools(&looking) };
+        let tools_of_policy = Tools { audit, ..tools(&looking, target) };
         context.admission.validate_by_policy(&attributes, proposed, &tools_of_policy).await?;
-        let told = context.admission.warnings(&attributes, proposed, &tools(&looking));
+        let told = context.admission.warnings(&attributes, proposed, &tools_of_policy).await;
         write.remarks.extend(told);
         // What is deleted is not known yet: its round asks.
         if !matches!(write.input, Input::Deletion(_)) {
@@ -213,7 +212,7 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
     })
 }
 
-fn tools<'l>(looking: &'l Looking<'_>) -> Tools<'l> {
+fn tools<'l>(looking: &'l Looking<'_>, target: &'l Target) -> Tools<'l> {
     let context = looking.0;
     let (authorizer, admission) = (&*context.config.authorizer, &context.admission);
     let (security, settings) = (admission.security(), admission.settings());
@@ -227,3 +226,6 @@ fn tools<'l>(looking: &'l Looking<'_>) -> Tools<'l> {
         audit: None,
     }
 }
+        times: looking,
+        lease: &target.lease,
+        deadline: target.context.deadline,
