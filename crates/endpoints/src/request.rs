@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use forebay_api::TokenUse;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
@@ -132,6 +133,9 @@ impl Handler {
                     let mut response =
                         answered.unwrap_or_else(|failure| self.failed(failure, &head, connection));
                     let is_deprecated = deprecation.is_some();
+                    if let Some(warning) = head.token_warning() {
+                        resource::add_warnings(&mut response, &[warning.to_owned()]);
+                    }
                     if let Some(warning) = deprecation {
                         resource::add_warnings(&mut response, &[warning]);
                     }
@@ -197,12 +201,16 @@ impl Handler {
             }
             Err(failure) => Err(failure),
         };
-        head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;
+        head.asker = asker.inspect_err(|_| {
+            self.note_refusal(head, came);
+            head.note_token();
+        })?;
         if matches!(head.asker, Asker::Known(_)) {
             came.connection.authenticated();
         }
         self.note_request(head, came).await?;
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
+        head.note_token();
             let (verb, about) = (&head.info.verb, head.info.about());
             let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
             let acts = self.impersonation.become_wanted(&wanted, asking).await?;
@@ -232,13 +240,14 @@ impl Handler {
     }
 
     /// Who asks, by what the connection and the request show of it; counted.
-    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> Result<Asker, Failure> {
-        let began = self.clock.now();
+    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> (Result<Asker, Failure>, Vec<TokenUse>) {
+        let (began, mut uses) = (self.clock.now(), Vec::new());
         let asker = match self.said_by_proxy(peer, &mut head.headers) {
             Ok(Some(asker)) => Ok(asker),
             Ok(None) => {
                 let token = authn::bearer_token(&head.headers);
-                let known = self.authenticator.authenticate(peer, token).await;
+                let known;
+                (known, uses) = self.authenticator.authenticate(peer, token).await;
                 known.map_err(|_unauthorized| Failure::unauthorized())
             }
             Err(failure) => Err(failure),
@@ -252,7 +261,8 @@ impl Handler {
         };
         let user = asker.as_ref().ok().map(Asker::name);
         self.authentication_metrics.attempted(attempt, user, self.clock.now() - began);
-        asker
+        uses.iter().for_each(|used| self.authentication_metrics.token_uses.used(used));
+        (asker, uses)
     }
 
     /// How long the request may take; `None` for one that may take as long as its client likes.

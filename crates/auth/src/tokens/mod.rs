@@ -13,6 +13,8 @@ pub mod openid;
 mod seen;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod uses_tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use forebay_catalog::histogram::{Bounds, Histogram};
 
-use super::Text;
+use super::{Text, TokenUseCounts};
 
 /// From a millisecond on, each twice the one before.
 const SECONDS: Bounds = &[
@@ -121,6 +121,8 @@ pub struct AuthenticationMetrics {
     // By the hash of the issuer, as many as a configuration has.
     issuers: Mutex<BTreeMap<String, OfIssuer>>,
     impersonated: [[Histogram; 2]; ImpersonationMode::ALL.len()],
+    certificates: Histogram,
+    pub token_uses: TokenUseCounts,
     impersonation_checks: [[Histogram; 2]; ImpersonationMode::ALL.len()],
 }
 
@@ -163,6 +165,8 @@ impl Default for AuthenticationMetrics {
             impersonated: std::array::from_fn(both),
             impersonation_checks: std::array::from_fn(both),
         }
+            certificates: Histogram::new(CERTIFICATE_SECONDS),
+            token_uses: TokenUseCounts::default(),
     }
 }
 
@@ -287,6 +291,7 @@ impl AuthenticationMetrics {
         );
     }
 
+        self.token_uses.write(text);
     fn write_requests(&self, text: &mut Text) {
         let name = "authenticated_user_requests";
         text.family(name, "counter", "Requests of users who are known, by what their names are like.");

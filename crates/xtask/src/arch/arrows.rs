@@ -115,6 +115,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     (
         "documents",
         &[
+            "api",
             "apimachinery",
             "authorization",
             "catalog",
