@@ -121,13 +121,13 @@ pub struct WriteAttributes<'a> {
     /// Who asks; none when the server itself does.
     pub caller: Option<&'a Caller>,
     pub dry_run: bool,
+    /// Whether it is an update that came as a patch.
+    pub is_patch: bool,
     /// The stored object, once it is known which that is.
     pub old: Option<&'a Value>,
     /// What the client sent where that is not the object, such as a Binding; null otherwise.
     pub sent: &'a Value,
 }
-    /// Whether it is an update that came as a patch.
-    pub is_patch: bool,
 
 /// A resource that plugins read, of version v1: its group and plural name.
 pub type ReadFrom = (&'static str, &'static str);
@@ -169,6 +169,26 @@ pub struct KindServed {
     pub namespaced: bool,
 }
 
+/// In which of its two steps a plugin took time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmissionStep {
+    Mutate,
+    Validate,
+}
+
+/// Hears how long plugins take.
+pub trait PluginTimes: Send + Sync {
+    /// - `place`: of the plugin among all, and its name.
+    /// - `is_refused`: whether it refused the write.
+    fn took(
+        &self,
+        place: (usize, &'static str),
+        of: (AdmissionStep, &Verb),
+        is_refused: bool,
+        took: Duration,
+    );
+}
+
 /// Notes a value by its key for an audit log.
 pub type Note<'a> = &'a (dyn Fn(String, String) + Send + Sync);
 
@@ -186,6 +206,12 @@ pub struct Tools<'a> {
     pub settings: &'a PluginSettings,
     /// Where somebody asks what is to be noted of a write.
     pub audit: Option<Note<'a>>,
+    /// Who hears how long each takes.
+    pub times: &'a dyn PluginTimes,
+    /// What is made of what is looked at is charged to it.
+    pub lease: &'a Lease,
+    /// When those that are asked on its behalf are to have answered.
+    pub deadline: Option<Instant>,
 }
 
 impl Tools<'_> {
@@ -206,12 +232,6 @@ impl Tools<'_> {
         self.lookup.marked(from, mark).iter().filter_map(|class| value_of(class)).collect()
     }
 }
-    /// Who hears how long each takes.
-    pub times: &'a dyn PluginTimes,
-    /// What is made of what is looked at is charged to it.
-    pub lease: &'a Lease,
-    /// When those that are asked on its behalf are to have answered.
-    pub deadline: Option<Instant>,
 
 impl WriteAttributes<'_> {
     /// Whether it is about whole objects of this resource.
@@ -230,6 +250,11 @@ impl WriteAttributes<'_> {
 
     pub fn updates(&self) -> bool {
         *self.verb == Verb::Update
+    }
+
+    /// The verb that its client was let in by, of an update.
+    pub fn asked_as(&self) -> &'static str {
+        if self.is_patch { "patch" } else { "update" }
     }
 
     /// Whether it leaves an object.
@@ -263,11 +288,6 @@ impl WriteAttributes<'_> {
     }
 
     /// `deployments.apps`, `pods`.
-    /// The verb that its client was let in by, of an update.
-    pub fn asked_as(&self) -> &'static str {
-        if self.is_patch { "patch" } else { "update" }
-    }
-
     fn qualified(&self) -> String {
         match self.of.group {
             "" => self.of.resource.to_string(),

@@ -4,7 +4,7 @@
 //! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or
 //! passes here, so that each has an Audit-Id, is counted, and has the form that the client takes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use forebay_api::TokenUse;
@@ -83,7 +83,7 @@ impl Handler {
                     let served = if route.is_none() { self.served(&info) } else { None };
                     let labels =
                         RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
-                    let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
+                    let mut record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
                     let deprecation =
                         served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                     let (asker, mut headers) = (Asker::Anonymous, parts.headers);
@@ -103,10 +103,10 @@ impl Handler {
                         audit_id: audit_id.clone(),
                         trace: None,
                         audited: None,
-                        seat: Mutex::default(),
                         deadline: None,
                         token_uses: Vec::new(),
                         waits: OnceLock::new(),
+                        seat: Mutex::default(),
                     };
                     let is_here =
                         body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
@@ -140,6 +140,7 @@ impl Handler {
                         resource::add_warnings(&mut response, &[warning]);
                     }
                     let ticket = head.flow.finish(response.headers_mut());
+                    record.waited(head.waited(ticket.as_deref()));
                     let (is_long, is_deprecated) =
                         (head.info.is_long_running(), is_deprecated && is_admitted);
                     let ended = head.audited.take();
@@ -209,8 +210,8 @@ impl Handler {
             came.connection.authenticated();
         }
         self.note_request(head, came).await?;
-        if let Some(wanted) = impersonate::wanted(&head.headers)? {
         head.note_token();
+        if let Some(wanted) = impersonate::wanted(&head.headers)? {
             let (verb, about) = (&head.info.verb, head.info.about());
             let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
             let acts = self.impersonation.become_wanted(&wanted, asking).await?;
@@ -245,6 +246,9 @@ impl Handler {
         let asker = match self.said_by_proxy(peer, &mut head.headers) {
             Ok(Some(asker)) => Ok(asker),
             Ok(None) => {
+                if let Some(left) = peer.seconds_left() {
+                    self.authentication_metrics.certificate_shown(left);
+                }
                 let token = authn::bearer_token(&head.headers);
                 let known;
                 (known, uses) = self.authenticator.authenticate(peer, token).await;

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use forebay_admission::{Note, Tools};
 use forebay_api::Eventual;
-use forebay_apimachinery::Status;
+use forebay_apimachinery::json::weight;
 use forebay_apimachinery::{Cause, Status};
 use forebay_catalog::Target;
 use forebay_fieldmanager::Managed;
 use forebay_strategy as strategy;
+use forebay_webhooks::PluginStep;
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
 use super::param_rights;
 use super::policies::{self, Round};
+use super::timed::{Timed, operation, timed};
 use super::webhooks::{self, Reinvoked};
 use super::{Input, Write, attributes};
 use crate::context::Context;
@@ -25,7 +27,8 @@ use crate::ruled::Ruled as _;
 /// Plugins fill in what the client leaves out, or refuse; then policies do, and webhooks, and where these
 /// changed something all are asked once more.
 pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
-    Eventual::later(async move {
+    let of = (Timed::Step(PluginStep::Admit), operation(&write.verb));
+    Eventual::later(timed(context, of, async move {
         write.told.clear();
         fill_in(write, context).await?;
         // What is deleted is not known yet: its round asks.
@@ -34,7 +37,7 @@ pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
         }
         ask_outside(write, context).await?;
         Ok(Flow::Next)
-    })
+    }))
 }
 
 /// Policies and webhooks, both rounds.
@@ -42,9 +45,12 @@ async fn ask_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<()
     write.show_fields()?;
     let owners = entries_of(&write.proposed).to_vec();
     write.target.lease.charge(owners.iter().map(weight::of).sum())?;
-    let mutated = policies::mutate(write, context, &Round::First).await?;
+    let of = operation(&write.verb);
+    let asked = policies::mutate(write, context, &Round::First);
+    let mutated = timed(context, (Timed::MutatingPolicies, of), asked).await?;
     let mut reinvoked = Reinvoked::default();
-    webhooks::mutate(write, context, &mut reinvoked).await?;
+    let asked = webhooks::mutate(write, context, &mut reinvoked);
+    timed(context, (Timed::MutatingWebhooks, of), asked).await?;
     if mutated.is_changed || reinvoked.is_changed {
         fill_in(write, context).await?;
         policies::mutate(write, context, &Round::Again(mutated.again)).await?;
@@ -75,9 +81,11 @@ pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> R
     if write.is_judged {
         return Ok(());
     }
-    webhooks::mutate(write, context, &mut Reinvoked::default()).await?;
-    policies::validate(write, context).await?;
-    webhooks::validate(write, context).await
+    let (of, mut reinvoked) = (operation(&write.verb), Reinvoked::default());
+    // Boxed: who deletes is deep already.
+    let asked = Box::pin(webhooks::mutate(write, context, &mut reinvoked));
+    timed(context, (Timed::MutatingWebhooks, of), asked).await?;
+    Box::pin(validate_outside(write, context)).await
 }
 
 /// Policies and webhooks refuse.
@@ -193,7 +201,8 @@ pub(super) fn authorize<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
 
 /// Plugins refuse what is valid and yet may not be.
 pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
-    Eventual::later(async move {
+    let of = (Timed::Step(PluginStep::Validate), operation(&write.verb));
+    Eventual::later(timed(context, of, async move {
         let Write { verb, target, old, mode, proposed, .. } = &*write;
         let attributes = attributes(verb, target, old.as_ref(), *mode);
         let looking = Looking(context);
@@ -205,11 +214,10 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
         write.remarks.extend(told);
         // What is deleted is not known yet: its round asks.
         if !matches!(write.input, Input::Deletion(_)) {
-            policies::validate(write, context).await?;
-            webhooks::validate(write, context).await?;
+            validate_outside(write, context).await?;
         }
         Ok(Flow::Next)
-    })
+    }))
 }
 
 fn tools<'l>(looking: &'l Looking<'_>, target: &'l Target) -> Tools<'l> {
@@ -224,8 +232,8 @@ fn tools<'l>(looking: &'l Looking<'_>, target: &'l Target) -> Tools<'l> {
         security,
         settings,
         audit: None,
-    }
-}
         times: looking,
         lease: &target.lease,
         deadline: target.context.deadline,
+    }
+}

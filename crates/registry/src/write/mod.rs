@@ -21,6 +21,7 @@ mod prepare;
 pub(crate) mod rounds;
 pub(crate) mod scale;
 mod texts;
+pub(crate) mod timed;
 mod view;
 mod webhooks;
 
@@ -234,13 +235,13 @@ impl<'w> Write<'w> {
         attributes
     }
 
-    /// Whether it is about a whole new object.
     /// It as plugins see it that ask who may.
     pub(crate) fn asked_attributes(&self) -> WriteAttributes<'_> {
         let is_patch = matches!(self.input, Input::Patch(_) | Input::Apply(_));
         WriteAttributes { is_patch, ..attributes(&self.verb, self.target, self.old.as_ref(), self.mode) }
     }
 
+    /// Whether it is about a whole new object.
     pub(crate) fn is_new_object(&self) -> bool {
         self.verb == Verb::Create && matches!(self.input, Input::Object(_) | Input::Apply(_))
     }

@@ -240,11 +240,26 @@ impl<'a> Asking<'a> {
             () = context.clock.sleep(timeout) => Err(too_late(&begun)),
         };
         drop(span);
+        if let Some(waits) = &write.target.context.waits {
+            let took = context.clock.now() - since;
+            match sort {
+                WebhookSort::Mutating => waits.in_turn(took),
+                WebhookSort::Validating => waits.at_once(took),
+            }
+        }
         let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
         for (key, value) in judgement.annotations.drain(..) {
             write.target.context.annotate(|| (key, value));
         }
         Ok(Heard { judgement, _answer: answer })
+    }
+
+    /// How long its answer is waited for: what it says, or what the request has left.
+    fn left_for(&self, write: &Write<'_>, webhook: &Webhook) -> Duration {
+        let own = Duration::from_secs(webhook.timeout_seconds.into());
+        let now = self.view.context.clock.now();
+        let left = write.target.context.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        left.map_or(own, |left| left.min(own))
     }
 
     fn review(
@@ -260,14 +275,6 @@ impl<'a> Asking<'a> {
             uid,
             request: &self.view.request(write),
             taken_for: self.view.taken_for(invocation.equivalent),
-    /// How long its answer is waited for: what it says, or what the request has left.
-    fn left_for(&self, write: &Write<'_>, webhook: &Webhook) -> Duration {
-        let own = Duration::from_secs(webhook.timeout_seconds.into());
-        let now = self.view.context.clock.now();
-        let left = write.target.context.deadline.map(|deadline| deadline.saturating_duration_since(now));
-        left.map_or(own, |left| left.min(own))
-    }
-
             object: shown.texts.object.as_ref(),
             old_object: shown.texts.old_object.as_ref(),
         };
