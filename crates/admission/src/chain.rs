@@ -278,6 +278,7 @@ impl<'a> Stopwatch<'a> {
 /// By place, in which steps a plugin does something upstream.
 fn steps_of() -> &'static [[bool; 2]] {
     static STEPS: LazyLock<Vec<[bool; 2]>> = LazyLock::new(|| {
+        // Once: for all plugins there are.
         let steps = |plugin: &&dyn Plugin| [MUTATING, VALIDATING].map(|all| all.contains(&plugin.name()));
         PLUGINS.iter().map(steps).collect()
     });
