@@ -3,14 +3,16 @@
 //! Source: kubernetes v1.36.3 `kubeapiserver/options/plugins.go`; apiserver v0.36.3 `admission/chain.go`.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use forebay_api::Eventual;
 use forebay_apimachinery::{Cause, Status};
 use forebay_pod_security::SecurityConfiguration;
 use forebay_quota::LimitedResources;
+use forebay_rt::Instant;
 use serde_json::Value;
 
-use crate::plugin::{Plugin, Switch, Tools, WriteAttributes};
+use crate::plugin::{AdmissionStep, Plugin, Switch, Tools, WriteAttributes};
 use crate::plugins::PLUGINS;
 use crate::settings::PluginSettings;
 
@@ -27,6 +29,54 @@ const BY_REGISTRY: [&str; 5] = [
 /// nobody is asked for anything.
 const IDLE: [&str; 4] =
     ["ClusterTrustBundleAttest", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
+
+/// Those that fill in upstream, by which their time is counted.
+const MUTATING: &[&str] = &[
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "ExtendedResourceToleration",
+    "LimitRanger",
+    "NamespaceAutoProvision",
+    "NamespaceLifecycle",
+    "NodeRestriction",
+    "PodNodeSelector",
+    "PodTolerationRestriction",
+    "PodTopologyLabels",
+    "Priority",
+    "RuntimeClass",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+];
+
+/// Those that refuse what is valid upstream. Some do both.
+const VALIDATING: &[&str] = &[
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DenyServiceExternalIPs",
+    "EventRateLimit",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "NamespaceExists",
+    "NodeDeclaredFeatureValidator",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "PodNodeSelector",
+    "PodResizeValidator",
+    "PodSecurity",
+    "PodTolerationRestriction",
+    "Priority",
+    "RuntimeClass",
+    "ServiceAccount",
+];
 
 /// Which plugins are on: those that are on by default but for those turned off, and those turned on.
 #[derive(Clone, Debug, Default)]
@@ -112,24 +162,45 @@ impl Admission {
         object: &mut Value,
         tools: &Tools<'_>,
     ) -> Result<(), Status> {
-        for plugin in self.plugins(write) {
-            if let Err(refusal) = plugin.mutate(write, object, tools).wait().await {
-                let decides_by = plugin.decides_by();
-                if decides_by.is_empty() {
-                    return Err(refusal);
-                }
+        let mut stopwatch = Stopwatch::begin(AdmissionStep::Mutate, write, tools);
+        for (place, plugin) in self.plugins(write) {
+            let mut filled = plugin.mutate(write, object, tools).wait().await;
+            let decides_by = plugin.decides_by();
+            if filled.is_err() && !decides_by.is_empty() {
                 for from in decides_by {
                     tools.lookup.fresh(*from).wait().await?;
                 }
-                plugin.mutate(write, object, tools).wait().await?;
+                filled = plugin.mutate(write, object, tools).wait().await;
             }
+            stopwatch.lap((place, plugin.name()), filled.is_err());
+            filled?;
         }
         Ok(())
     }
 
-    /// What plugins add to that which validation finds.
-    pub fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
-        self.plugins(write).flat_map(|plugin| plugin.causes(write, object, tools)).collect()
+    /// What plugins add to that which validation finds: now, unless one of them has to ask somebody.
+    pub fn causes<'a>(
+        &self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<Cause>> {
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        for (_, plugin) in self.plugins(write) {
+            match plugin.causes(write, object, tools) {
+                Eventual::Now(causes) => now.extend(causes),
+                Eventual::Later(causes) => later.push(causes),
+            }
+        }
+        if later.is_empty() {
+            return Eventual::Now(now);
+        }
+        Eventual::later(async move {
+            for causes in later {
+                now.extend(causes.await);
+            }
+            now
+        })
     }
 
     /// Refuses what is valid and yet may not be.
@@ -142,19 +213,33 @@ impl Admission {
         object: &Value,
         tools: &Tools<'_>,
     ) -> Result<(), Status> {
-        for plugin in self.plugins(write) {
-            plugin.validate_by_policy(write, object, tools).wait().await?;
+        let mut stopwatch = Stopwatch::begin(AdmissionStep::Validate, write, tools);
+        for (place, plugin) in self.plugins(write) {
+            let judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            stopwatch.lap((place, plugin.name()), judged.is_err());
+            judged?;
         }
         Ok(())
     }
 
     /// What plugins tell the client of a write that nobody refused.
-    pub fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
-        self.plugins(write).flat_map(|plugin| plugin.warnings(write, object, tools)).collect()
+    pub async fn warnings(
+        &self,
+        write: &WriteAttributes<'_>,
+        object: &Value,
+        tools: &Tools<'_>,
+    ) -> Vec<String> {
+        let mut told = Vec::new();
+        for (_, plugin) in self.plugins(write) {
+            told.append(&mut plugin.warnings(write, object, tools).wait().await);
+        }
+        told
     }
 
-    fn plugins(&self, write: &WriteAttributes<'_>) -> impl Iterator<Item = &'static dyn Plugin> {
-        PLUGINS.iter().copied().filter(move |plugin| plugin.handles(write) && self.is_on(*plugin))
+    /// Those that have to do with the write, with their places.
+    fn plugins(&self, write: &WriteAttributes<'_>) -> impl Iterator<Item = (usize, &'static dyn Plugin)> {
+        let all = PLUGINS.iter().copied().enumerate();
+        all.filter(move |(_, plugin)| plugin.handles(write) && self.is_on(*plugin))
     }
 
     fn is_on(&self, plugin: &dyn Plugin) -> bool {
@@ -164,6 +249,40 @@ impl Admission {
             Switch::IfEnabled => self.on.contains(plugin.name()),
         }
     }
+}
+
+/// How long plugins take, one after the other.
+struct Stopwatch<'a> {
+    step: AdmissionStep,
+    write: &'a WriteAttributes<'a>,
+    tools: &'a Tools<'a>,
+    since: Instant,
+}
+
+impl<'a> Stopwatch<'a> {
+    fn begin(step: AdmissionStep, write: &'a WriteAttributes<'a>, tools: &'a Tools<'a>) -> Stopwatch<'a> {
+        Stopwatch { step, write, tools, since: tools.clock.now() }
+    }
+
+    /// A plugin is done, and the next one begins. What does nothing in a step upstream is not counted in it.
+    fn lap(&mut self, (place, name): (usize, &'static str), is_refused: bool) {
+        if !steps_of()[place][self.step as usize] {
+            return;
+        }
+        let now = self.tools.clock.now();
+        let took = now - std::mem::replace(&mut self.since, now);
+        self.tools.times.took((place, name), (self.step, self.write.verb), is_refused, took);
+    }
+}
+
+/// By place, in which steps a plugin does something upstream.
+fn steps_of() -> &'static [[bool; 2]] {
+    static STEPS: LazyLock<Vec<[bool; 2]>> = LazyLock::new(|| {
+        // Once: for all plugins there are.
+        let steps = |plugin: &&dyn Plugin| [MUTATING, VALIDATING].map(|all| all.contains(&plugin.name()));
+        PLUGINS.iter().map(steps).collect()
+    });
+    &STEPS
 }
 
 /// What turns the plugin `name` on and off, if there is one.
@@ -188,6 +307,13 @@ mod tests {
         assert!(!is_on("Priority") && !is_on("NamespaceLifecycle") && is_on("RuntimeClass"));
         assert!(!is_on("ServiceAccount") && Admission::default().off.is_empty());
         assert!(Admission::carries_out("Priority") && !Admission::carries_out("priority"));
+    }
+
+    #[test]
+    fn every_plugin_that_has_a_name_upstream_is_timed_in_a_step() {
+        for (plugin, steps) in PLUGINS.iter().zip(steps_of()) {
+            assert_eq!(steps.contains(&true), plugin.switch() != Switch::None, "{}", plugin.name());
+        }
     }
 
     #[test]

@@ -14,6 +14,9 @@ mod settings;
 pub use chain::Admission;
 pub use forebay_pod_security::SecurityConfiguration;
 pub use forebay_quota::LimitedResources;
-pub use plugin::{Admitted, KindServed, Lookup, Note, Plugin, ReadFrom, Switch, Tools, WriteAttributes};
+pub use plugin::{
+    AdmissionStep, Admitted, KindServed, Lookup, Note, Plugin, PluginTimes, ReadFrom, Switch, Tools,
+    WriteAttributes,
+};
 pub use plugins::event_rates::EventRates;
 pub use settings::{DefaultTolerations, LostNodes, NodeSelectors, PluginSettings};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use forebay_api::{Authorizer, Eventual};
-use forebay_apimachinery::{Caller, Cause, Reason, ResourceAttributes, Status, Verb};
+use forebay_apimachinery::{Caller, Cause, Lease, Reason, ResourceAttributes, Status, Verb};
 use forebay_object::Object;
 use forebay_pod_security::SecurityConfiguration;
-use forebay_rt::{Clock, Random};
+use forebay_rt::{Clock, Duration, Instant, Random};
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
 
@@ -65,9 +65,14 @@ pub trait Plugin: Sync {
     }
 
     /// What it adds to that which validation finds: the write is answered with 422.
-    fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
+    fn causes<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<Cause>> {
         let _nothing = (write, object, tools);
-        Vec::new()
+        Eventual::Now(Vec::new())
     }
 
     /// Refuses what is valid and yet may not be, with [`WriteAttributes::forbidden`].
@@ -82,9 +87,14 @@ pub trait Plugin: Sync {
     }
 
     /// What its client is told of a write that nobody refused.
-    fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
+    fn warnings<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<String>> {
         let _nothing = (write, object, tools);
-        Vec::new()
+        Eventual::Now(Vec::new())
     }
 }
 
@@ -111,6 +121,8 @@ pub struct WriteAttributes<'a> {
     /// Who asks; none when the server itself does.
     pub caller: Option<&'a Caller>,
     pub dry_run: bool,
+    /// Whether it is an update that came as a patch.
+    pub is_patch: bool,
     /// The stored object, once it is known which that is.
     pub old: Option<&'a Value>,
     /// What the client sent where that is not the object, such as a Binding; null otherwise.
@@ -157,6 +169,26 @@ pub struct KindServed {
     pub namespaced: bool,
 }
 
+/// In which of its two steps a plugin took time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmissionStep {
+    Mutate,
+    Validate,
+}
+
+/// Hears how long plugins take.
+pub trait PluginTimes: Send + Sync {
+    /// - `place`: of the plugin among all, and its name.
+    /// - `is_refused`: whether it refused the write.
+    fn took(
+        &self,
+        place: (usize, &'static str),
+        of: (AdmissionStep, &Verb),
+        is_refused: bool,
+        took: Duration,
+    );
+}
+
 /// Notes a value by its key for an audit log.
 pub type Note<'a> = &'a (dyn Fn(String, String) + Send + Sync);
 
@@ -174,6 +206,12 @@ pub struct Tools<'a> {
     pub settings: &'a PluginSettings,
     /// Where somebody asks what is to be noted of a write.
     pub audit: Option<Note<'a>>,
+    /// Who hears how long each takes.
+    pub times: &'a dyn PluginTimes,
+    /// What is made of what is looked at is charged to it.
+    pub lease: &'a Lease,
+    /// When those that are asked on its behalf are to have answered.
+    pub deadline: Option<Instant>,
 }
 
 impl Tools<'_> {
@@ -212,6 +250,11 @@ impl WriteAttributes<'_> {
 
     pub fn updates(&self) -> bool {
         *self.verb == Verb::Update
+    }
+
+    /// The verb that its client was let in by, of an update.
+    pub fn asked_as(&self) -> &'static str {
+        if self.is_patch { "patch" } else { "update" }
     }
 
     /// Whether it leaves an object.

@@ -11,7 +11,9 @@ mod eventual;
 mod refusing;
 mod verbs;
 
-pub use authentication::{Authenticated, Authentication, Authenticator, Certificate, Presented};
+pub use authentication::{
+    Authenticated, Authentication, Authenticator, Certificate, Presented, TokenUse, TokenUses,
+};
 pub use authorization::{
     Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, Undecided, told_together,
 };

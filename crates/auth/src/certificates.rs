@@ -36,6 +36,8 @@ struct Shown {
     credentials: Arc<Credentials>,
     clock: Clock,
     judged: Mutex<Judged>,
+    /// When it ends, in seconds since 1970, whoever vouches for it; none if it cannot be read.
+    ends: Option<i64>,
 }
 
 /// The last verdict on a client's certificate.
@@ -95,7 +97,10 @@ impl Peer {
             return Peer::default();
         }
         let (credentials, clock) = (credentials.clone(), clock.clone());
-        let peer = Peer(Some(Shown { credentials, clock, judged: Mutex::new(Judged::not_yet()) }));
+        let leaf = chain.first().and_then(|leaf| parsed(leaf).ok());
+        let ends = leaf.map(|leaf| leaf.validity().not_after.timestamp());
+        let judged = Mutex::new(Judged::not_yet());
+        let peer = Peer(Some(Shown { credentials, clock, judged, ends }));
         peer.look_again(Some(chain));
         peer
     }
@@ -104,7 +109,7 @@ impl Peer {
     ///
     /// - `chain`: what was shown.
     pub fn look_again(&self, chain: Option<&[CertificateDer<'_>]>) {
-        let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
+        let Some(Shown { credentials, clock, judged, .. }) = &self.0 else { return };
         self.look_for_proxy(chain);
         let authorities = credentials.authorities.load();
         let Some(Authorities { generation, authority }) = authorities.as_deref() else { return };
@@ -119,7 +124,7 @@ impl Peer {
 
     /// The same of whether it is a proxy's.
     fn look_for_proxy(&self, chain: Option<&[CertificateDer<'_>]>) {
-        let Some(Shown { credentials, clock, judged }) = &self.0 else { return };
+        let Some(Shown { credentials, clock, judged, .. }) = &self.0 else { return };
         let proxies = credentials.proxies.load();
         let Some(Proxies { generation, proxies }) = proxies.as_deref() else { return };
         let lock = || judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +137,7 @@ impl Peer {
 
     /// Whether it is a proxy that is believed whom its requests are from.
     pub fn is_front_proxy(&self) -> bool {
-        let Some(Shown { credentials, clock, judged }) = &self.0 else { return false };
+        let Some(Shown { credentials, clock, judged, .. }) = &self.0 else { return false };
         let proxies = credentials.proxies.load();
         let Some(Proxies { generation, proxies }) = proxies.as_deref() else { return false };
         let judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,12 +148,21 @@ impl Peer {
         })
     }
 
+    /// For how many seconds more its certificate is good; negative if it was. None if it showed none, or
+    /// nobody looks at it.
+    pub fn seconds_left(&self) -> Option<i64> {
+        let Shown { credentials, clock, ends, .. } = self.0.as_ref()?;
+        let _looked_at = credentials.authorities.load().as_deref()?;
+        let now = i64::try_from(clock.unix_ms() / 1000).unwrap_or(i64::MAX);
+        Some(ends.as_ref()? - now)
+    }
+
     /// Whom its certificate names, or nobody; `None` when it showed none.
     ///
     /// # Errors
     /// The certificate is no good.
     fn named(&self) -> Option<Result<Option<Arc<Caller>>, Unauthorized>> {
-        let Shown { credentials, clock, judged } = self.0.as_ref()?;
+        let Shown { credentials, clock, judged, .. } = self.0.as_ref()?;
         let authorities = credentials.authorities.load();
         let authorities = authorities.as_deref()?;
         let judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -342,7 +356,8 @@ mod tests {
 
     fn peer(credentials: &Arc<Credentials>, clock: &Clock, chain: &[CertificateDer<'_>]) -> Peer {
         let judged = Mutex::new(Judged::not_yet());
-        let peer = Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged }));
+        let peer =
+            Peer(Some(Shown { credentials: credentials.clone(), clock: clock.clone(), judged, ends: None }));
         peer.look_again(Some(chain));
         peer
     }

@@ -119,11 +119,9 @@ impl Impersonation {
         let (mode, caller) = found?;
         let is_constrained = mode != ImpersonationMode::Legacy;
         let constraint = is_constrained.then(|| format!("impersonate:{}", mode.name()));
-        let asker = match caller == Caller::anonymous() {
-            true => Asker::Anonymous,
-            false => Asker::Known(Arc::new(caller)),
-        };
-        Ok(Impersonated { asker, constraint })
+        // Whoever it is: it is known who is behind it, so that `system:anonymous` is asked for rights and not
+        // for credentials.
+        Ok(Impersonated { asker: Asker::Known(Arc::new(caller)), constraint })
     }
 
     async fn tried(

@@ -39,7 +39,7 @@ pub use ending::Ending;
 pub use kind::{Kind, Typed};
 pub use latencies::{TimedPart, Timing};
 pub use opener::{Opener, Shape};
-pub use request_context::{AuditAnnotations, ObjectNoted, RequestContext, Turn};
+pub use request_context::{AuditAnnotations, ObjectNoted, RequestContext, Turn, WebhookWaits};
 pub use retire::retire;
 pub use selectable::SelectableField;
 pub use served::{Served, SubresourceInfo, compact};

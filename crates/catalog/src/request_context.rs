@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use forebay_rt::Clock;
+use forebay_rt::{Clock, Duration, Instant};
 use forebay_spans::{OpenSpan, Trace};
 
 use crate::latencies::{Latencies, TimedPart, Timing};
@@ -26,6 +27,39 @@ pub struct RequestContext {
     pub turn: Option<Arc<dyn Turn>>,
     /// What a part of its work is told by; none where nothing of it is told.
     pub trace: Option<Trace>,
+    /// As whom fields are owned by a client that names no manager: the program of its User-Agent.
+    pub program: String,
+    /// What its waits for webhooks are noted in; none where nobody asks.
+    pub waits: Option<Arc<WebhookWaits>>,
+    /// When those that are asked on its behalf are to have answered.
+    pub deadline: Option<Instant>,
+}
+
+/// How long a request waited for webhooks that judge it.
+#[derive(Debug, Default)]
+pub struct WebhookWaits {
+    // Of those that are asked one after the other.
+    in_turn_us: AtomicU64,
+    // The longest of those that are asked at once.
+    at_once_us: AtomicU64,
+}
+
+impl WebhookWaits {
+    pub fn in_turn(&self, took: Duration) {
+        self.in_turn_us.fetch_add(micros(took), Relaxed);
+    }
+
+    pub fn at_once(&self, took: Duration) {
+        self.at_once_us.fetch_max(micros(took), Relaxed);
+    }
+
+    pub fn all(&self) -> Duration {
+        Duration::from_micros(self.in_turn_us.load(Relaxed).saturating_add(self.at_once_us.load(Relaxed)))
+    }
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The turn of a request that is worked on.

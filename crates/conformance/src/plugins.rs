@@ -121,6 +121,8 @@ pub struct PluginStep {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Until {
     Code(u16),
+    /// The first one: how it looks is another case's concern.
+    Any,
     /// Where in the object, and what is there then.
     Shows(String, Value),
 }
@@ -129,6 +131,7 @@ impl Until {
     pub fn is_met(&self, code: u16, body: &Value) -> bool {
         match self {
             Until::Code(wanted) => code == *wanted,
+            Until::Any => true,
             Until::Shows(at, wanted) => body.pointer(at) == Some(wanted),
         }
     }

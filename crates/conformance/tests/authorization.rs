@@ -434,6 +434,86 @@ async fn a_node_reads_and_writes_what_is_its_own_as_upstream_has_it() {
     assert!(failure.is_empty(), "{failure}");
 }
 
+/// People, and what they may do to claims: write a status alone, what the scheduler may, what a driver may on
+/// any node.
+fn claim_rights() -> Vec<(&'static str, Value)> {
+    let rule = |verbs: &[&str], resource: &str, names: &[&str]| json!({"apiGroups": ["resource.k8s.io"], "verbs": verbs, "resources": [resource], "resourceNames": names});
+    let status = rule(&["patch", "update"], "resourceclaims/status", &[]);
+    let binding = rule(&["patch", "update"], "resourceclaims/binding", &[]);
+    let driver = rule(&["arbitrary-node:patch"], "resourceclaims/driver", &["d.example.com"]);
+    vec![
+        ("status-alone", json!([status])),
+        ("schedules", json!([status, binding])),
+        ("drives", json!([status, driver])),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_write_which_part_of_a_claims_status_is_the_same() {
+    const CLAIM: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/own/status";
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let (pair, _cluster) = Pair::start_told(&FLAGS[..1]).await.expect("both servers");
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "c"}});
+    let claim = json!({"metadata": {"name": "own"}, "spec": {"devices": {"requests": [request]}}});
+    make(&pair, "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", &claim).await;
+    for (user, rules) in claim_rights() {
+        make(&pair, &path("", "clusterroles"), &json!({"metadata": {"name": user}, "rules": rules})).await;
+        let bound = json!({
+            "metadata": {"name": user}, "subjects": [{"apiGroup": GROUP, "kind": "User", "name": user}],
+            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": user},
+        });
+        make(&pair, &path("", "clusterrolebindings"), &bound).await;
+        let status = json!({"verb": "patch", "group": "resource.k8s.io", "resource": "resourceclaims",
+            "subresource": "status", "namespace": "default", "name": "own"});
+        for peer in [&pair.ours, &pair.theirs] {
+            until_allowed(peer, user, &[], &status).await;
+        }
+    }
+    let result = json!({"request": "r", "driver": "d.example.com", "pool": "p", "device": "a"});
+    let allocated = json!({"status": {"allocation": {"devices": {"results": [result]}}}});
+    let reserved = json!({"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}});
+    let said = |ready: &str| {
+        let conditions = json!([{"type": "Ready", "status": ready, "reason": "r", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        json!({"status": {"devices": [
+            {"driver": "d.example.com", "pool": "p", "device": "a", "conditions": conditions},
+        ]}})
+    };
+    let nothing = json!({"status": {"allocation": null, "reservedFor": null}});
+    let mut failure = String::new();
+    for (user, body) in [
+        ("status-alone", &reserved),
+        ("status-alone", &allocated),
+        ("drives", &allocated),
+        ("schedules", &allocated),
+        ("schedules", &reserved),
+        ("schedules", &reserved),
+        ("status-alone", &reserved),
+        ("status-alone", &said("True")),
+        ("schedules", &said("True")),
+        ("drives", &said("True")),
+        ("drives", &said("False")),
+        ("status-alone", &said("False")),
+        ("drives", &nothing),
+        ("schedules", &nothing),
+    ] {
+        let user = ActsAs { name: user.to_owned(), groups: vec!["system:authenticated".to_owned()] };
+        let mut answers = Vec::new();
+        for peer in [&pair.ours, &pair.theirs] {
+            let sort = "application/merge-patch+json";
+            let answer = acting(peer, Method::PATCH, CLAIM, &user, Some(body), sort).await;
+            answers.push((answer.code, answer.body["message"].clone(), answer.body["status"].clone()));
+        }
+        if answers[0] != answers[1] {
+            let _ =
+                writeln!(failure, "{user:?} {body}\n  ours   {:?}\n  theirs {:?}", answers[0], answers[1]);
+        }
+    }
+    assert!(failure.is_empty(), "{failure}");
+}
+
 /// Those of the nodes and pods there are, which each server draws.
 async fn uids(peer: &Peer) -> Vec<String> {
     let mut all = Vec::new();

@@ -4,10 +4,10 @@
 //! answers.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use forebay_api::{Api, MayCreate};
+use forebay_api::{Api, MayCreate, TokenUse};
 use forebay_apimachinery::accept::{AsKind, Media};
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::options::Query;
@@ -15,7 +15,7 @@ use forebay_apimachinery::{Attributes, Caller};
 use forebay_audit::Audit;
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Access, Asker, Authenticators, Impersonation, Peer};
-use forebay_catalog::{RequestContext, Served, Target, TimedPart, Turn};
+use forebay_catalog::{RequestContext, Served, Target, TimedPart, Turn, WebhookWaits};
 use forebay_documents::Documents;
 use forebay_documents::metrics::AuthenticationMetrics;
 use forebay_flow::Configuration;
@@ -23,7 +23,7 @@ use forebay_object::Object;
 use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_reads::{Rendering, Weight};
 use forebay_room::Held;
-use forebay_rt::{Clock, Random, Shutdown, Tasks};
+use forebay_rt::{Clock, Instant, Random, Shutdown, Tasks};
 use forebay_spans::{Trace, Tracer};
 use forebay_transport::{Arrivals, Drain, ResponseChannel, StalledReaders};
 use forebay_usage::{ReadBefore, Usage, Usages};
@@ -37,7 +37,9 @@ use crate::aggregation::Aggregation;
 use crate::authz;
 use crate::body_in::{self, Received};
 use crate::cost::{self, ListWork};
-use crate::flow_control::{self, Cost, FlowControl, Learned, ListForeseen, ListMeter, ListPrice, OfRequest};
+use crate::flow_control::{
+    self, Cost, FlowControl, Learned, ListForeseen, ListMeter, ListPrice, OfRequest, Ticket,
+};
 use crate::inflight::{Inflight, Privilege, RequestKind, Seat};
 use crate::limits::ANSWER_LARGE_BYTES;
 use crate::memory::Memory;
@@ -115,6 +117,12 @@ pub struct Head {
     pub trace: Option<Trace>,
     /// Where something is noted of it.
     pub audited: Option<Audited>,
+    /// When those that are asked on its behalf are to have answered; none if it may take as long as it likes.
+    pub deadline: Option<Instant>,
+    /// How its token is used, if that is one of a service account.
+    pub token_uses: Vec<TokenUse>,
+    /// How long it waits for webhooks, once it may.
+    pub waits: OnceLock<Arc<WebhookWaits>>,
     // Taken at once, or when the body is there.
     pub seat: Mutex<Option<Seat>>,
 }
@@ -139,7 +147,17 @@ impl Head {
     pub fn context(&self) -> RequestContext {
         let turn = self.flow.ticket().map(|ticket| ticket as Arc<dyn Turn>);
         let audit = self.audited.as_ref().map(|audited| audited.notes.clone());
-        RequestContext { audit, turn, trace: self.trace.clone() }
+        let (trace, deadline) = (self.trace.clone(), self.deadline);
+        let waits = Some(self.waits.get_or_init(Arc::default).clone());
+        RequestContext { audit, turn, trace, program: String::new(), waits, deadline }
+    }
+
+    /// How long it waited, for its turn and for webhooks.
+    ///
+    /// - `ticket`: its turn.
+    pub fn waited(&self, ticket: Option<&Ticket>) -> Duration {
+        let webhooks = self.waits.get().map_or(Duration::ZERO, |waits| waits.all());
+        webhooks + ticket.map_or(Duration::ZERO, Ticket::waited)
     }
 
     pub fn seat(&self) -> MutexGuard<'_, Option<Seat>> {

@@ -184,3 +184,8 @@ pub const REFUSING_WAIT: Duration = Duration::from_secs(10);
 pub const WATCHES_POOL_BYTES: u64 = 1 << 30;
 pub const WATCH_STREAM_BYTES: u64 = 8 << 10;
 pub const WATCH_CONNECTION_BYTES: u64 = 32 << 10;
+
+/// How long those have that are asked on a request's behalf, such as webhooks, all of them together, however
+/// long the request may take: as kube-apiserver has it, and longer than the longest timeout that a webhook
+/// may have. Who has not answered by then has failed.
+pub const ASKING_SPAN_MAX: Duration = Duration::from_secs(34);

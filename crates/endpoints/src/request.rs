@@ -4,9 +4,10 @@
 //! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or
 //! passes here, so that each has an Audit-Id, is counted, and has the form that the client takes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use forebay_api::TokenUse;
 use forebay_apimachinery::go_duration::{self, GoDurationError};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Status, Verb};
@@ -30,7 +31,7 @@ use crate::documents::{self};
 use crate::flow_control::{self, OfRequest};
 use crate::handler::{Handler, Head, OnConnection};
 use crate::impersonate;
-use crate::limits::{ANSWER_SMALL_BYTES, HEAD_SMALL_BYTES};
+use crate::limits::{ANSWER_SMALL_BYTES, ASKING_SPAN_MAX, HEAD_SMALL_BYTES};
 use crate::metrics::{Record, RequestLabels};
 use crate::proxied;
 use crate::request_info::{PathError, RequestInfo};
@@ -82,7 +83,7 @@ impl Handler {
                     let served = if route.is_none() { self.served(&info) } else { None };
                     let labels =
                         RequestLabels::new(&parts.method, &info, served.as_deref(), is_dry_run(&query));
-                    let record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
+                    let mut record = Record::begin(&self.metrics, &labels, started, info.is_long_running());
                     let deprecation =
                         served.as_deref().and_then(Served::deprecation_warning).map(str::to_string);
                     let (asker, mut headers) = (Asker::Anonymous, parts.headers);
@@ -102,6 +103,9 @@ impl Handler {
                         audit_id: audit_id.clone(),
                         trace: None,
                         audited: None,
+                        deadline: None,
+                        token_uses: Vec::new(),
+                        waits: OnceLock::new(),
                         seat: Mutex::default(),
                     };
                     let is_here =
@@ -129,10 +133,14 @@ impl Handler {
                     let mut response =
                         answered.unwrap_or_else(|failure| self.failed(failure, &head, connection));
                     let is_deprecated = deprecation.is_some();
+                    if let Some(warning) = head.token_warning() {
+                        resource::add_warnings(&mut response, &[warning.to_owned()]);
+                    }
                     if let Some(warning) = deprecation {
                         resource::add_warnings(&mut response, &[warning]);
                     }
                     let ticket = head.flow.finish(response.headers_mut());
+                    record.waited(head.waited(ticket.as_deref()));
                     let (is_long, is_deprecated) =
                         (head.info.is_long_running(), is_deprecated && is_admitted);
                     let ended = head.audited.take();
@@ -186,14 +194,23 @@ impl Handler {
     ) -> Result<Option<Held>, Failure> {
         let room = self.lease_head(bytes)?;
         let (asker, known_in) = match self.time_limit(head) {
-            Ok(_) => self.who_asks(&known.peer, head).await,
+            Ok(limit) => {
+                head.deadline = limit.map(|limit| self.clock.now() + limit.min(ASKING_SPAN_MAX));
+                let (asker, known_in, uses) = self.who_asks(&known.peer, head).await;
+                head.token_uses = uses;
+                (asker, known_in)
+            }
             Err(failure) => (Err(failure), Duration::ZERO),
         };
-        head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;
+        head.asker = asker.inspect_err(|_| {
+            self.note_refusal(head, came);
+            head.note_token();
+        })?;
         if matches!(head.asker, Asker::Known(_)) {
             came.connection.authenticated();
         }
         self.note_request(head, RequestCame { known_in, ..came }).await?;
+        head.note_token();
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             let (verb, about) = (&head.info.verb, head.info.about());
             let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
@@ -228,13 +245,21 @@ impl Handler {
     }
 
     /// Who asks, by what the connection and the request show of it, and how long it took to know; counted.
-    async fn who_asks(&self, peer: &Peer, head: &mut Head) -> (Result<Asker, Failure>, Duration) {
-        let began = self.clock.now();
+    async fn who_asks(
+        &self,
+        peer: &Peer,
+        head: &mut Head,
+    ) -> (Result<Asker, Failure>, Duration, Vec<TokenUse>) {
+        let (began, mut uses) = (self.clock.now(), Vec::new());
         let asker = match self.said_by_proxy(peer, &mut head.headers) {
             Ok(Some(asker)) => Ok(asker),
             Ok(None) => {
+                if let Some(left) = peer.seconds_left() {
+                    self.authentication_metrics.certificate_shown(left);
+                }
                 let token = authn::bearer_token(&head.headers);
-                let known = self.authenticator.authenticate(peer, token).await;
+                let known;
+                (known, uses) = self.authenticator.authenticate(peer, token).await;
                 known.map_err(|_unauthorized| Failure::unauthorized())
             }
             Err(failure) => Err(failure),
@@ -249,7 +274,8 @@ impl Handler {
         let user = asker.as_ref().ok().map(Asker::name);
         let took = self.clock.now() - began;
         self.authentication_metrics.attempted(attempt, user, took);
-        (asker, took)
+        uses.iter().for_each(|used| self.authentication_metrics.token_uses.used(used));
+        (asker, took, uses)
     }
 
     /// How long the request may take; `None` for one that may take as long as its client likes.

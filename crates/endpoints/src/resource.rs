@@ -335,8 +335,7 @@ async fn create(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let mut options = CreateOptions::from_query(&head.query)?;
-    options.field_manager = manager(head, &options.field_manager);
+    let options = CreateOptions::from_query(&head.query)?;
     let review = reviews::of(target);
     if review.is_none() && handler.memory.is_exhausted() {
         return Err(handler.no_memory_for_more());
@@ -365,8 +364,7 @@ async fn update(
     body: Incoming,
 ) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let mut options = UpdateOptions::from_query(&head.query)?;
-    options.field_manager = manager(head, &options.field_manager);
+    let options = UpdateOptions::from_query(&head.query)?;
     let (leased, object) = object_body(handler, head, target, body).await?;
     let may_create = Some(handler.may_create(head));
     let api = handler.api.clone();
@@ -396,7 +394,8 @@ where
     let Leased { bytes: _, lease, work: bytes } = leased;
     // What YAML became, and a message, is charged already.
     let bytes = target.served.work(bytes.max(lease.used()));
-    let target = Target { lease: lease.clone(), context: head.context(), ..target.clone() };
+    let context = RequestContext { program: program(head), ..head.context() };
+    let target = Target { lease: lease.clone(), context, ..target.clone() };
     // Boxed: the verbs' own futures are large, and a request that waits for its body would have their places
     // already.
     let work = Box::pin(work(target));
@@ -433,8 +432,7 @@ async fn patch(
         _ => PatchKind::StrategicMerge,
     };
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
-    let mut options = PatchOptions::from_query(&head.query, content_type)?;
-    options.field_manager = manager(head, &options.field_manager);
+    let options = PatchOptions::from_query(&head.query, content_type)?;
     let mut leased = leased_body(handler, head, target, content_type, body).await?;
     // Its name may be written in escapes.
     let may_copy = || memchr::memmem::find(&leased.bytes, b"copy").is_some() || leased.bytes.contains(&b'\\');
@@ -473,9 +471,9 @@ async fn apply(
 }
 
 /// What who writes is called: as the request says, or as its program does.
-fn manager(head: &Head, sent: &str) -> String {
-    let program = head.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    manager_or_user_agent(sent, program.unwrap_or_default())
+fn program(head: &Head) -> String {
+    let agent = head.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    manager_or_user_agent("", agent.unwrap_or_default())
 }
 
 async fn delete(

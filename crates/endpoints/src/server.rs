@@ -103,6 +103,7 @@ impl Backing {
     /// What metrics tell of it.
     pub(crate) fn counted(&self, config: &ApiServerConfig) -> CountedElsewhere {
         CountedElsewhere {
+            version: Some(config.version.clone()),
             webhooks: self.webhooks.clone(),
             authentication: self.authentication.metrics.clone(),
             authorization: config.authorization.metrics.clone(),

@@ -67,6 +67,12 @@ pub fn is_termination(code: u16) -> bool {
     matches!(StatusCode::from_u16(code), Ok(StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT))
 }
 
+/// Whether it was refused for who asked, or for how many did, whatever it was about.
+pub fn is_not_let_in(code: u16) -> bool {
+    let codes = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
+    codes.iter().any(|known| known.as_u16() == code)
+}
+
 /// Whether the server could not answer, and not for what it was asked.
 pub fn is_own_fault(code: u16) -> bool {
     StatusCode::from_u16(code).is_ok_and(|code| code.is_server_error())

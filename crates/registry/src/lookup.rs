@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use forebay_admission::{Admitted, KindServed, Lookup, ReadFrom};
+use forebay_admission::{AdmissionStep, Admitted, KindServed, Lookup, PluginTimes, ReadFrom};
 use forebay_api::Eventual;
 use forebay_apimachinery::resource::split_api_version;
-use forebay_apimachinery::{GroupVersionKind, Reason, Status};
+use forebay_apimachinery::{GroupVersionKind, Reason, Status, Verb};
 use forebay_catalog::{Target, errors};
 use forebay_object::Object;
+use forebay_rt::Duration;
+use forebay_webhooks::PluginStep;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::write::timed::operation;
 
 /// See the module's doc. What is made here is made by a write of its own.
 pub(crate) struct Looking<'c>(pub(crate) &'c Context);
@@ -77,4 +80,20 @@ impl Lookup for Looking<'_> {
 
 fn holds(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
+}
+
+impl PluginTimes for Looking<'_> {
+    fn took(
+        &self,
+        place: (usize, &'static str),
+        (step, verb): (AdmissionStep, &Verb),
+        is_refused: bool,
+        took: Duration,
+    ) {
+        let step = match step {
+            AdmissionStep::Mutate => PluginStep::Admit,
+            AdmissionStep::Validate => PluginStep::Validate,
+        };
+        self.0.config.webhook_metrics.plugins.took(place, (step, operation(verb)), is_refused, took);
+    }
 }

@@ -86,7 +86,14 @@ async fn bind(
     write.judged_as = judged_as;
     write.store = Some(target.served.stored()?);
     rounds::read(&mut write, context).await?;
-    rounds::change(&mut write, context).await?;
+    if let Err(refusal) = rounds::change(&mut write, context).await {
+        if refusal.reason == Reason::NotFound {
+            // Plugins were to be asked before the pod was looked for: they may say that its namespace is
+            // not there.
+            rounds::ask_plugins(&mut write, context).await?;
+        }
+        return Err(refusal);
+    }
     Ok(created())
 }
 

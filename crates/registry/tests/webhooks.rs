@@ -9,11 +9,12 @@ use forebay_api::{Answer, Body};
 use forebay_apimachinery::json::weight;
 use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions};
-use forebay_apimachinery::{Lease, Reason, Status};
+use forebay_apimachinery::{Caller, Lease, Reason, Status};
 use forebay_catalog::{AuditAnnotations, RequestContext, Target, Turn};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::{Config, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
+use forebay_spans::{AttributeValue, Collector, RequestSpan, Tracer, TracingConfiguration};
 use forebay_webhooks::{Answered, Calling, Calls, NoAnswer};
 use serde_json::{Value, json};
 
@@ -48,6 +49,7 @@ impl Calls for Carried {
 struct World {
     registry: Registry,
     carried: Arc<Carried>,
+    clock: Clock,
     tasks: Tasks,
 }
 
@@ -61,9 +63,9 @@ impl World {
         let carried = Arc::new(Carried { answers: Box::new(answers), calls: Mutex::default() });
         let config = Config { webhooks: carried.clone(), ..Config::default() };
         let tasks = Tasks::new();
-        let registry = Registry::new(config, engine, clock, Random::seeded(7), tasks.clone());
+        let registry = Registry::new(config, engine, clock.clone(), Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");
-        World { registry, carried, tasks }
+        World { registry, carried, clock, tasks }
     }
 
     fn target(&self, path: &str) -> Target {
@@ -455,5 +457,95 @@ async fn a_write_leaves_its_turn_to_others_while_webhooks_are_asked_and_while_it
     world.create_as(&target, config_map("b")).await.expect("created");
     // Those that change it are asked one after the other, those that only judge at once.
     assert_eq!(took(), [["pause", "resume"].repeat(3), vec!["store", "resume"]].concat());
+    world.end().await;
+}
+
+/// A webhook that is asked as `path` of a server with this address.
+fn told(sort: &str) -> Value {
+    json!({ "clientConfig": { "url": format!("https://127.0.0.1:1/{sort}") }, "timeoutSeconds": 10 })
+}
+
+#[tokio::test]
+async fn a_webhook_is_told_how_long_its_answer_is_waited_for() {
+    let urls = Arc::new(Mutex::new(Vec::new()));
+    let asked = urls.clone();
+    let world = World::new(move |calling, _| {
+        asked.lock().expect("urls").push(calling.url.clone());
+        allowed()
+    })
+    .await;
+    world.configure("Validating", [told("v")]).await;
+    for left in [None, Some(2_400), Some(60_000)] {
+        let deadline = left.map(|left| world.clock.now() + Duration::from_millis(left));
+        let context = RequestContext { deadline, ..RequestContext::default() };
+        let target = Target { context, ..world.target(CONFIG_MAPS) };
+        let name = left.map_or("none".to_owned(), |left| left.to_string());
+        world.create_as(&target, config_map(&name)).await.expect("created");
+    }
+    let url = |seconds: &str| format!("https://127.0.0.1:1/v?timeout={seconds}");
+    assert_eq!(*urls.lock().expect("urls"), [url("10s"), url("3s"), url("10s")]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn webhooks_hear_of_the_manager_that_is_named_and_not_of_the_program() {
+    let options = Arc::new(Mutex::new(Vec::new()));
+    let asked = options.clone();
+    let world = World::new(move |_, review| {
+        asked.lock().expect("options").push(review["request"]["options"].clone());
+        allowed()
+    })
+    .await;
+    world.configure("Mutating", [told("m")]).await;
+    let caller = Some(Arc::new(Caller { name: "ann".into(), ..Caller::default() }));
+    let context = RequestContext { program: "curl".into(), ..RequestContext::default() };
+    let target = Target { caller, context, ..world.target(CONFIG_MAPS) };
+    let made = world.create_as(&target, config_map("a")).await.expect("created");
+    assert_eq!(made["metadata"]["managedFields"][0]["manager"], "curl");
+    let named = CreateOptions { field_manager: "own".into(), ..CreateOptions::default() };
+    let body = Body::Json(config_map("b").to_string().into());
+    world.registry.create(&target, &body, &named).await.expect("created");
+    let said = |own: Value| {
+        let mut options = json!({ "kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1" });
+        options.as_object_mut().expect("members").extend(own.as_object().expect("members").clone());
+        options
+    };
+    assert_eq!(*options.lock().expect("options"), [said(json!({})), said(json!({ "fieldManager": "own" }))]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_span_says_which_webhook_is_asked_about_what() {
+    let world = World::new(|_, _| allowed()).await;
+    world.configure("Validating", [told("v")]).await;
+    let to = TracingConfiguration {
+        collector: Collector::Tcp(String::new()),
+        sampling_rate_per_million: 1_000_000,
+    };
+    let (tracer, mut ended) = Tracer::new(&to, world.clock.clone(), Random::seeded(7));
+    let started = world.clock.now();
+    let request = RequestSpan { name: "POST".into(), remote: None, is_trusted: false, started };
+    let request = tracer.begin(request).expect("told of");
+    let context = RequestContext { trace: request.trace(), ..RequestContext::default() };
+    let target = Target { context, ..world.target(CONFIG_MAPS) };
+    world.create_as(&target, config_map("a")).await.expect("created");
+    let mut said = Vec::new();
+    while let Ok(span) = ended.try_recv() {
+        if span.name == "Call validating webhook" {
+            said.extend(span.attributes.into_iter().map(|(name, value)| format!("{name}={value:?}")));
+        }
+    }
+    let of = |name: &str, value: &str| format!("{name}={:?}", AttributeValue::from(value.to_owned()));
+    assert_eq!(
+        said[..5],
+        [
+            of("configuration", "validating"),
+            of("webhook", "w.example.com"),
+            of("resource", "/v1, Resource=configmaps"),
+            of("subresource", ""),
+            of("operation", "CREATE"),
+        ]
+    );
+    assert!(said[5].starts_with("UID="), "{said:?}");
     world.end().await;
 }

@@ -102,7 +102,7 @@ async fn serve(mut tcp: TcpStream, does: Does, count: watch::Sender<usize>) -> s
 fn calling(base: &str) -> Calling {
     let client = ClientConfig::read(&json!({ "url": format!("{base}/path") }));
     Calling {
-        url: client.url(10),
+        url: client.url(std::time::Duration::from_secs(10)),
         client,
         sort: Some(WebhookSort::Mutating),
         address: None,

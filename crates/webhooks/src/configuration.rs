@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -146,13 +147,16 @@ impl ClientConfig {
     }
 
     /// The URL that is asked, which for a service names it, and not where it is found.
-    pub fn url(&self, timeout_seconds: u32) -> String {
+    ///
+    /// - `left`: how long is waited for an answer, which it is told in seconds, rounded up. It is not told
+    ///   that there is no time.
+    pub fn url(&self, left: Duration) -> String {
         let target = self.target();
-        if target.is_empty() {
+        if target.is_empty() || left.is_zero() {
             return target;
         }
         // Go writes whole minutes so.
-        let timeout = match timeout_seconds {
+        let timeout = match left.as_secs() + u64::from(left.subsec_nanos() > 0) {
             seconds @ 60.. => format!("{}m{}s", seconds / 60, seconds % 60),
             seconds => format!("{seconds}s"),
         };
@@ -219,7 +223,16 @@ mod tests {
     use super::*;
 
     fn url(client: Value) -> String {
-        ClientConfig::read(&client).url(10)
+        ClientConfig::read(&client).url(Duration::from_secs(10))
+    }
+
+    #[test]
+    fn a_webhook_is_told_whole_seconds_rounded_up() {
+        let url = |left| ClientConfig::read(&json!({ "url": "https://h/w" })).url(left);
+        assert_eq!(url(Duration::from_millis(2_001)), "https://h/w?timeout=3s");
+        assert_eq!(url(Duration::from_millis(3_000)), "https://h/w?timeout=3s");
+        assert_eq!(url(Duration::from_millis(61_500)), "https://h/w?timeout=1m2s");
+        assert_eq!(url(Duration::ZERO), "https://h/w");
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod conversion;
 mod failure;
 pub mod limits;
 mod metrics;
+mod plugin_metrics;
 mod policy_metrics;
 mod review;
 mod status;
@@ -28,5 +29,6 @@ pub use failure::{CROWDED, CallFailure, dry_run_unsupported, not_modifiable};
 pub use metrics::{
     BOUNDS, CONDITION_BOUNDS, CallOutcome, Conditions, ConditionsOf, Counted, Durations, WebhookMetrics,
 };
+pub use plugin_metrics::{PLUGIN_BOUNDS, PluginCounted, PluginMetrics, PluginStep};
 pub use policy_metrics::{POLICY_BOUNDS, PoliciesCounted, PolicyDurations, PolicyMetrics};
 pub use review::Review;

@@ -18,3 +18,7 @@ pub const TIMEOUT_SECONDS: u32 = 10;
 
 /// Series of each family of metrics: a webhook has ten or so. Calls of webhooks beyond are not counted.
 pub const SERIES_MAX: usize = 2_000;
+
+/// Places of admission plugins whose time is counted, a kilobyte each: there are some thirty, and what the
+/// registry carries out itself.
+pub const PLUGINS_MAX: usize = 64;

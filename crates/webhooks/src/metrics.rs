@@ -13,6 +13,7 @@ use forebay_policy::AdmissionOperation;
 use crate::configuration::WebhookSort;
 use crate::conversion::ConversionMetrics;
 use crate::limits::SERIES_MAX;
+use crate::plugin_metrics::PluginMetrics;
 use crate::policy_metrics::PolicyMetrics;
 
 /// Upper bounds of the buckets, in seconds; upstream's.
@@ -45,6 +46,8 @@ pub struct WebhookMetrics {
     series: Mutex<Counted>,
     /// Of conversions of custom resources.
     pub conversions: ConversionMetrics,
+    /// Of plugins, of which webhooks are one.
+    pub plugins: PluginMetrics,
     /// Of admission policies, which stand beside webhooks.
     pub policies: PolicyMetrics,
 }

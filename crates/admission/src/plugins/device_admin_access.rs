@@ -2,6 +2,7 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/resource/utils.go`.
 
+use forebay_api::Eventual;
 use forebay_apimachinery::{Cause, CauseReason};
 use serde_json::Value;
 
@@ -27,16 +28,22 @@ impl Plugin for DeviceAdminAccess {
         of.group == "resource.k8s.io" && write.namespaced && (is_new || is_status)
     }
 
-    fn causes(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<Cause> {
-        let Some(field) = wants_admin_access(object, write.old) else { return Vec::new() };
+    fn causes<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<Cause>> {
+        let nothing = Eventual::Now(Vec::new());
+        let Some(field) = wants_admin_access(object, write.old) else { return nothing };
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("");
         let found = tools.lookup.cached(("", "namespaces"), "", namespace);
         if found.is_some_and(|found| found.label(ADMIN_ACCESS) == Some("true")) {
-            return Vec::new();
+            return nothing;
         }
         let message = format!(
             "Forbidden: admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
         );
-        vec![Cause::new(CauseReason::FieldValueForbidden, field, message)]
+        Eventual::Now(vec![Cause::new(CauseReason::FieldValueForbidden, field, message)])
     }
 }

@@ -241,6 +241,7 @@ mod tests {
                 namespaced: true,
                 caller: Some(&caller),
                 dry_run: false,
+                is_patch: false,
                 old: None,
                 sent: &Value::Null,
             };

@@ -7,10 +7,12 @@ mod anti_affinity;
 mod certificate_signers;
 mod certificate_subject;
 mod claim_resize;
+mod claim_status;
 mod default_class;
 mod default_tolerations;
 mod device_admin_access;
 pub(crate) mod event_rates;
+mod existing_pods;
 mod extended_resource_toleration;
 mod external_ips;
 mod fill;
@@ -41,6 +43,7 @@ use crate::plugin::Plugin;
 pub static PLUGINS: &[&dyn Plugin] = &[
     &protected_objects::ProtectedObjects,
     &device_admin_access::DeviceAdminAccess,
+    &claim_status::ClaimStatus,
     &always::AlwaysAdmit,
     &namespaces::NamespaceAutoProvision,
     &namespace_lifecycle::NamespaceLifecycle,

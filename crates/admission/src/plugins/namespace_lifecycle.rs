@@ -1,4 +1,5 @@
-//! NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out.
+//! NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out, be it a
+//! subresource: an eviction, a binding, a token.
 //!
 //! A miss in the cache is judged again on the live object, so that a namespace counts from the moment that
 //! its creation was acknowledged.
@@ -26,7 +27,7 @@ impl Plugin for NamespaceLifecycle {
     /// What somebody may do can be asked of any namespace.
     fn handles(&self, write: &WriteAttributes<'_>) -> bool {
         let is_review = write.is_of("authorization.k8s.io", "localsubjectaccessreviews");
-        write.creates() && write.namespaced && write.of.subresource.is_empty() && !is_review
+        write.creates() && write.namespaced && !is_review
     }
 
     fn mutate<'a>(
@@ -53,12 +54,15 @@ fn judged(write: &WriteAttributes<'_>, object: &Value, found: &Object) -> Result
         return Ok(());
     }
     let namespace = write.of.namespace;
-    let name = object["metadata"]["name"].as_str().unwrap_or("");
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let cause = Cause::new(
         CauseReason::NamespaceTerminating,
         "metadata.namespace",
         format!("namespace {namespace} is being terminated"),
     );
-    Err(write.forbidden_as(name, &why).because([cause]))
+    let refusal = match write.of.name {
+        "" => write.forbidden(object, &why),
+        name => write.forbidden_as(name, &why),
+    };
+    Err(refusal.because([cause]))
 }

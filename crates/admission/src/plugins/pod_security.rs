@@ -4,24 +4,19 @@
 //! Source: pod-security-admission v0.36.3 `admission/admission.go`; kubernetes v1.36.3
 //! `plugin/pkg/admission/security/podsecurity`.
 
-use std::collections::{BTreeMap, HashSet};
-
 use forebay_api::{Eventual, told_together};
 use forebay_apimachinery::Status;
 use forebay_pod_security::{
     LevelVersion, SecurityConfiguration, SecurityLevel, Standards, Violations, changes_images, faults,
     spec_and_meta,
 };
-use forebay_strategy::value::{Members, child_or_empty, is_true, objects, text};
+use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
 
+use super::existing_pods;
 use crate::plugin::{Admitted, Note, Plugin, ReadFrom, Tools, WriteAttributes};
 
 const NAMESPACES: ReadFrom = ("", "namespaces");
-const PODS: ReadFrom = ("", "pods");
-
-/// Pods that are looked at when the level of their namespace rises, as upstream has it.
-const EXISTING_MAX: usize = 3_000;
 
 /// Subresources of pods that bring nothing that a level looks at.
 const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
@@ -62,13 +57,18 @@ impl Plugin for PodSecurity {
         })
     }
 
-    fn warnings(&self, write: &WriteAttributes<'_>, object: &Value, tools: &Tools<'_>) -> Vec<String> {
+    fn warnings<'a>(
+        &'a self,
+        write: &'a WriteAttributes<'a>,
+        object: &'a Value,
+        tools: &'a Tools<'a>,
+    ) -> Eventual<'a, Vec<String>> {
         let (old, Some(object)) = (write.old.and_then(Value::as_object), object.as_object()) else {
-            return Vec::new();
+            return Eventual::Now(Vec::new());
         };
         match (write.of.resource, old) {
-            ("namespaces", old) => of_a_higher_level(object, old, tools),
-            _ => would_not_run(write, object, tools),
+            ("namespaces", old) => Eventual::later(of_a_higher_level(object, old, tools)),
+            _ => Eventual::Now(would_not_run(write, object, tools)),
         }
     }
 }
@@ -211,7 +211,7 @@ fn name_asked(pod: &Members) -> &str {
 }
 
 /// What pods of a namespace have against the level that it is given; that a level is given in vain.
-fn of_a_higher_level(namespace: &Members, old: Option<&Members>, tools: &Tools<'_>) -> Vec<String> {
+async fn of_a_higher_level(namespace: &Members, old: Option<&Members>, tools: &Tools<'_>) -> Vec<String> {
     let asked = standards(namespace, tools.security);
     let new = asked.enforce;
     if let Some(old) = old.map(|old| standards(old, tools.security).enforce) {
@@ -228,61 +228,5 @@ fn of_a_higher_level(namespace: &Members, old: Option<&Members>, tools: &Tools<'
     if old.is_none() {
         return Vec::new();
     }
-    let pods = tools.lookup.in_namespace(PODS, name);
-    // One of each owner first: those made from one template are alike.
-    let (mut owners, mut first, mut others) = (HashSet::new(), Vec::new(), Vec::new());
-    for pod in &pods {
-        let meta: Value = serde_json::from_slice(&pod.metadata()).unwrap_or_default();
-        match meta.as_object().and_then(controller) {
-            Some(uid) if !owners.insert(uid.to_string()) => others.push(pod),
-            _ => first.push(pod),
-        }
-    }
-    // warning -> the first pod by name, and how many there are
-    let mut found: BTreeMap<String, (String, usize)> = BTreeMap::new();
-    for pod in first.into_iter().chain(others).take(EXISTING_MAX) {
-        let value: Value = serde_json::from_slice(&pod.untyped_json()).unwrap_or_default();
-        let Some((meta, spec)) = value.as_object().and_then(|pod| spec_and_meta("", "pods", pod)) else {
-            continue;
-        };
-        if tools.security.exempts_runtime_class(text(spec, "runtimeClassName")) {
-            continue;
-        }
-        let faults = faults(new, meta, spec);
-        if !faults.is_empty() {
-            let known = found.entry(faults.reasons()).or_insert_with(|| (pod.name().to_string(), 0));
-            known.0 = pod.name().min(&known.0).to_string();
-            known.1 += 1;
-        }
-    }
-    let mut told = Vec::new();
-    if pods.len() > EXISTING_MAX {
-        told.push(format!(
-            "new PodSecurity enforce level only checked against the first {EXISTING_MAX} of {} existing pods",
-            pods.len()
-        ));
-    }
-    if !found.is_empty() {
-        told.push(format!(
-            "existing pods in namespace {name:?} violate the new PodSecurity enforce level \"{new}\""
-        ));
-    }
-    let mut each: Vec<String> = found
-        .into_iter()
-        .map(|(why, (pod, count))| match count {
-            1 => format!("{pod}: {why}"),
-            2 => format!("{pod} (and 1 other pod): {why}"),
-            _ => format!("{pod} (and {} other pods): {why}", count - 1),
-        })
-        .collect();
-    each.sort();
-    told.extend(each);
-    told
-}
-
-/// The uid of what made a pod.
-fn controller(meta: &Members) -> Option<&str> {
-    objects(meta, "ownerReferences")
-        .find(|owner| is_true(owner, "controller"))
-        .map(|owner| text(owner, "uid"))
+    existing_pods::judged(name.to_owned(), new, tools).await
 }

@@ -24,18 +24,18 @@ impl<G: Grounds> Authenticator for Accounts<G> {
         match self.tokens.recognize(text, presented.audiences, now as f64 / 1000.0) {
             Ok(None) => Eventual::Now(Authentication::NoOpinion),
             Err(why) => Eventual::Now(Authentication::Refused(why.into())),
-            Ok(Some(token)) => Eventual::later(self.looked_up(token, text)),
+            Ok(Some(token)) => Eventual::later(self.looked_up(token, presented)),
         }
     }
 }
 
 impl<G: Grounds> Accounts<G> {
-    async fn looked_up(&self, token: Recognized, text: &str) -> Authentication {
+    async fn looked_up(&self, token: Recognized, presented: &Presented<'_>) -> Authentication {
         let lookup = self.tokens.config().secret_tokens == SecretTokens::LookedUp;
         let now =
             i64::try_from(self.clock.unix_ms()).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let now = now.unwrap_or(Timestamp::MAX);
-        match still_stands(&self.grounds, now, &token, text, lookup).await {
+        match still_stands(&self.grounds, now, &token, presented, lookup).await {
             Ok(caller) => Authentication::Known(Authenticated {
                 caller: Arc::new(caller.authenticated()),
                 audiences: token.audiences,

@@ -165,7 +165,8 @@ mod tests {
             api_audiences: vec!["api".into()],
         };
         let audiences = ["api".to_owned(), "other".to_owned()];
-        let presented = Presented { certificate: None, token: Some(token.as_bytes()), audiences: &audiences };
+        let presented =
+            Presented { token: Some(token.as_bytes()), audiences: &audiences, ..Presented::default() };
         match tokens.authenticate(&presented).wait().await {
             Authentication::Known(known) => {
                 format!(

@@ -15,7 +15,7 @@ mod token_file;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use forebay_api::{Authenticated, Authentication, Authenticator, Presented};
+use forebay_api::{Authenticated, Authentication, Authenticator, Presented, TokenUse, TokenUses};
 use forebay_rt::Clock;
 use rustls::pki_types::CertificateDer;
 
@@ -73,17 +73,20 @@ impl Authenticators {
         Peer::new(&self.credentials, &self.clock, chain)
     }
 
-    /// Who asks.
+    /// Who asks, or [`Unauthorized`]; and how the token is used, if that is one of a service account.
     ///
     /// - `token`: a bearer token.
-    ///
-    /// # Errors
-    /// [`Unauthorized`].
-    pub async fn authenticate(&self, peer: &Peer, token: Option<&[u8]>) -> Result<Asker, Unauthorized> {
-        let presented = Presented { certificate: Some(peer), token, audiences: &self.api_audiences };
-        let known =
-            self.ask(&presented).await.inspect_err(|why| tracing::debug!(%why, "credentials refused"))?;
-        Ok(known.map_or(Asker::Anonymous, |known| Asker::Known(known.caller)))
+    pub async fn authenticate(
+        &self,
+        peer: &Peer,
+        token: Option<&[u8]>,
+    ) -> (Result<Asker, Unauthorized>, Vec<TokenUse>) {
+        let (uses, audiences) = (TokenUses::default(), &*self.api_audiences);
+        let presented = Presented { certificate: Some(peer), token, audiences, uses: Some(&uses) };
+        let known = self.ask(&presented).await;
+        let known = known.inspect_err(|why| tracing::debug!(%why, "credentials refused"));
+        let asker = known.map(|known| known.map_or(Asker::Anonymous, |known| Asker::Known(known.caller)));
+        (asker, uses.heard())
     }
 
     /// Whom a token stands for at any of `audiences`, or here when there are none.
@@ -94,7 +97,7 @@ impl Authenticators {
         // As in a header, a token ends at the first space.
         let token = token.trim().split(' ').next().unwrap_or("").as_bytes();
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
-        let presented = Presented { certificate: None, token: Some(token), audiences };
+        let presented = Presented { certificate: None, token: Some(token), audiences, uses: None };
         let known = self.ask(&presented).await?;
         known.ok_or_else(|| unknown(true, Vec::new()))
     }

@@ -9,6 +9,10 @@ use crate::config::{Anonymous, Authorization};
 
 /// Whoever is in the group `a` has the rules `a`, and so on.
 fn access(rules: &[(&str, Value)]) -> Access {
+    access_of(rules, Anonymous::HealthAndVersion)
+}
+
+fn access_of(rules: &[(&str, Value)], anonymous: Anonymous) -> Access {
     let mut rights = Rights::default();
     for (group, rules) in rules {
         let role = RoleRef { namespace: "".into(), name: (*group).into() };
@@ -21,7 +25,7 @@ fn access(rules: &[(&str, Value)]) -> Access {
     }
     let in_force = RightsInForce::default();
     in_force.publish(rights);
-    Access::new(&Authorization::rbac(Arc::new(in_force)), Anonymous::HealthAndVersion)
+    Access::new(&Authorization::rbac(Arc::new(in_force)), anonymous)
 }
 
 fn asker(name: &str, groups: &[&str], node: Option<&str>) -> Asker {
@@ -138,6 +142,26 @@ async fn what_is_open_to_everyone_is_not_open_to_who_acts_as_somebody_else() {
         assert_eq!(forbidden.verb.as_str(), "impersonate-on:user-info:get");
         assert_eq!(forbidden.about, ForbiddenAbout::Path("/version".into()));
     }
+}
+
+#[tokio::test]
+async fn who_is_made_anonymous_is_asked_for_rights_and_not_for_credentials() {
+    let rights = [
+        ("nobody", json!([may(&["impersonate"], "", &["users"], &["system:anonymous"])])),
+        ("system:unauthenticated", json!([may(&["list"], "", &["nodes"], &[])])),
+    ];
+    let access = access_of(&rights, Anonymous::Nothing);
+    let asks = asker("ann", &["nobody"], None);
+    let nodes = ResourceAttributes { version: "v1", resource: "nodes", ..Default::default() };
+    let asking = |verb| Asking { access: &access, asker: &asks, verb, about: About::Resource(nodes) };
+    let wanted = wanted("system:anonymous", &[], &[]);
+    let became =
+        impersonation(Ways::Legacy).become_wanted(&wanted, asking(&Verb::List)).await.expect("it may");
+    assert_eq!(became.asker.name(), "system:anonymous");
+    let decided = access.check(&became.asker, &Verb::List, About::Resource(nodes)).await;
+    assert!(decided.is_ok(), "{decided:?}");
+    let decided = access.check(&became.asker, &Verb::Watch, About::Resource(nodes)).await;
+    assert!(matches!(decided, Err(Refused::Forbidden(_))), "{decided:?}");
 }
 
 #[tokio::test]

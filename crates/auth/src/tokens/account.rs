@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use forebay_api::{Presented, TokenUse};
 use forebay_apimachinery::caller::{SERVICE_ACCOUNTS, service_account_name as username};
 use forebay_apimachinery::{Caller, Status};
 use jiff::{SignedDuration, Timestamp};
@@ -53,6 +54,15 @@ pub struct Found {
     // Of a Secret.
     #[serde(default, rename = "type")]
     sort: String,
+    // Of a service account: Secrets that a controller made for it.
+    #[serde(default)]
+    secrets: Vec<SecretRef>,
+}
+
+#[derive(Deserialize)]
+struct SecretRef {
+    #[serde(default)]
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -92,7 +102,7 @@ impl Found {
 
 /// The user that a token stands for, if it still stands.
 ///
-/// - `text`: the token itself.
+/// - `presented`: the token itself, and who hears how it is used.
 /// - `lookup`: whether a token that is kept in a Secret has to be there still.
 ///
 /// # Errors
@@ -101,14 +111,24 @@ pub async fn still_stands(
     grounds: &impl Grounds,
     now: Timestamp,
     token: &Recognized,
-    text: &str,
+    presented: &Presented<'_>,
     lookup: bool,
 ) -> Result<Caller, String> {
-    if token.is_legacy {
-        legacy(grounds, &token.claims, text, lookup).await
-    } else {
-        bound(grounds, now, &token.claims).await
+    let claims = &token.claims;
+    if claims.aud.as_slice().is_empty() {
+        presented.note(|| TokenUse::Legacy { subject: claims.sub.clone() });
     }
+    if token.is_legacy {
+        return legacy(grounds, claims, presented, lookup).await;
+    }
+    let caller = bound(grounds, now, claims).await?;
+    if let Some(warn_after) = claims.bound.warnafter.map(|at| at as i64).filter(|at| *at != 0) {
+        presented.note(|| match now.as_second() - warn_after {
+            seconds @ 1.. => TokenUse::Stale { subject: claims.sub.clone(), seconds },
+            _ => TokenUse::Fresh,
+        });
+    }
+    Ok(caller)
 }
 
 async fn bound(grounds: &impl Grounds, now: Timestamp, claims: &Claims) -> Result<Caller, String> {
@@ -179,7 +199,12 @@ async fn is_there(
     if found.is_past(now) { Err(INVALIDATED.to_string()) } else { Ok(()) }
 }
 
-async fn legacy(grounds: &impl Grounds, claims: &Claims, text: &str, lookup: bool) -> Result<Caller, String> {
+async fn legacy(
+    grounds: &impl Grounds,
+    claims: &Claims,
+    presented: &Presented<'_>,
+    lookup: bool,
+) -> Result<Caller, String> {
     let namespace = claims.legacy_namespace.as_str();
     let account = Reference { name: claims.legacy_name.clone(), uid: claims.legacy_uid.clone() };
     for (what, value) in [
@@ -197,7 +222,7 @@ async fn legacy(grounds: &impl Grounds, claims: &Claims, text: &str, lookup: boo
         return Err("sub claim is invalid".into());
     }
     if lookup {
-        is_kept(grounds, claims, &account, text).await?;
+        is_kept(grounds, claims, &account, presented).await?;
     }
     Ok(user(namespace, &account, BTreeMap::new()))
 }
@@ -207,7 +232,7 @@ async fn is_kept(
     grounds: &impl Grounds,
     claims: &Claims,
     account: &Reference,
-    text: &str,
+    presented: &Presented<'_>,
 ) -> Result<(), String> {
     let (namespace, name) = (claims.legacy_namespace.as_str(), claims.legacy_secret.as_str());
     let secret =
@@ -217,7 +242,7 @@ async fn is_kept(
     }
     let kept = secret.data.get("token").and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
     // Digests are compared: how long that takes says nothing about the token.
-    if Sha256::digest(&kept) != Sha256::digest(text) {
+    if Sha256::digest(&kept) != Sha256::digest(presented.token.unwrap_or_default()) {
         return Err("Token does not match server's copy".into());
     }
     let found = service_account(grounds, namespace, &account.name).await?;
@@ -229,11 +254,18 @@ async fn is_kept(
         return Err(format!("ServiceAccount UID ({uid}) does not match claim ({})", account.uid));
     }
     if secret.metadata.labels.get(INVALID_SINCE).is_some_and(|since| !since.is_empty()) {
+        presented.note(|| TokenUse::Invalidated { secret: name.to_owned(), namespace: namespace.to_owned() });
         return Err(format!(
             "the token in secret {namespace}/{name} for service account {namespace}/{} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this token",
             account.name
         ));
     }
+    // Once: the Secrets of an account are looked through for one.
+    let is_automatic = found.secrets.iter().any(|own| own.name == name);
+    presented.note(|| match (is_automatic, name.to_owned()) {
+        (true, secret) => TokenUse::Automatic { secret },
+        (false, secret) => TokenUse::Manual { secret },
+    });
     Ok(())
 }
 

@@ -78,6 +78,8 @@ pub struct Bound {
     pub pod: Option<Reference>,
     pub secret: Option<Reference>,
     pub node: Option<Reference>,
+    /// When it was to be replaced, in seconds since 1970; 0 for one that was not.
+    pub warnafter: Option<f64>,
 }
 
 /// An object, by name and uid.

@@ -14,6 +14,8 @@ mod p521;
 mod seen;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod uses_tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -160,6 +160,8 @@ async fn made(peer: &Peer, path: &str, object: &Value) -> Result<(), String> {
 async fn send(peer: &Peer, step: &HookStep) -> Result<Answer, String> {
     let mut request = Request::new(step.method.clone(), step.path.clone());
     request.content_type = step.content_type;
+    // No webhook is told of it.
+    request.agent = Some("tester/1.0".to_owned());
     if !step.body.is_null() {
         request.body = step.body.to_string().into_bytes();
     }

@@ -196,9 +196,10 @@ impl Draw {
 
     pub(super) fn lifecycle(&self, name: String) -> PluginCase {
         let places = ["missing", "default", "kube-system", "kube-public", name.as_str()];
-        let steps = (0..3).map(|at| {
+        let mut steps: Vec<PluginStep> = (0..3).map(|at| {
             let place = self.one(&places);
-            match self.below(3) {
+            match self.below(4) {
+                3 => of_a_subresource(self.below(3), place),
                 0 if place != name => {
                     step(Method::DELETE, format!("/api/v1/namespaces/{place}?dryRun=All"), Value::Null)
                 }
@@ -216,9 +217,40 @@ impl Draw {
                     made(&format!("/api/v1/namespaces/{place}/configmaps"), map)
                 }
             }
+        }).collect();
+        // What is in it keeps it there, wherever namespaces are cleaned up.
+        let kept = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "kept", "finalizers": ["example.com/kept"]},
         });
-        let steps = steps.collect();
+        steps.push(made(&format!("/api/v1/namespaces/{name}/configmaps"), kept));
+        let ends = step(Method::DELETE, format!("/api/v1/namespaces/{name}"), Value::Null);
+        steps.push(PluginStep { until: Some(Until::Any), ..ends });
+        steps.extend((0..3).map(|at| of_a_subresource(at, &name)));
         case(name, steps)
+    }
+}
+
+/// A create of a subresource of what is not there.
+fn of_a_subresource(which: usize, namespace: &str) -> PluginStep {
+    let root = format!("/api/v1/namespaces/{namespace}");
+    match which {
+        0 => {
+            let token = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+            made(&format!("{root}/serviceaccounts/nobody/token"), token)
+        }
+        1 => {
+            let eviction =
+                json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "none"}});
+            made(&format!("{root}/pods/none/eviction"), eviction)
+        }
+        _ => {
+            let binding = json!({
+                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "none"},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+            });
+            made(&format!("{root}/pods/none/binding"), binding)
+        }
     }
 }
 

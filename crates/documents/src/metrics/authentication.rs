@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use forebay_catalog::histogram::{Bounds, Histogram};
 
-use super::Text;
+use super::{Text, TokenUseCounts};
 
 /// From a millisecond on, each twice the one before.
 const SECONDS: Bounds = &[
@@ -67,6 +67,15 @@ const TOKEN_SECONDS: Bounds = &[
     ("10", 10.0),
 ];
 
+/// How long a certificate is good for: from half an hour to a year.
+#[rustfmt::skip]
+const CERTIFICATE_SECONDS: Bounds = &[
+    ("0", 0.0), ("1800", 1800.0), ("3600", 3600.0), ("7200", 7200.0), ("21600", 21600.0), ("43200", 43200.0),
+    ("86400", 86400.0), ("172800", 172_800.0), ("345600", 345_600.0), ("604800", 604_800.0),
+    ("2.592e+06", 2_592_000.0), ("7.776e+06", 7_776_000.0), ("1.5552e+07", 15_552_000.0),
+    ("3.1104e+07", 31_104_000.0),
+];
+
 /// What users are summed up as.
 const USERS: [&str; 7] = [
     "admin",
@@ -112,6 +121,8 @@ pub enum ImpersonationMode {
 pub struct AuthenticationMetrics {
     attempts: [Histogram; 3],
     users: [AtomicU64; USERS.len()],
+    certificates: Histogram,
+    pub token_uses: TokenUseCounts,
     /// Found and not found in the cache.
     cached: [Histogram; 2],
     fetched: [AtomicU64; 2],
@@ -154,6 +165,8 @@ impl Default for AuthenticationMetrics {
         AuthenticationMetrics {
             attempts: std::array::from_fn(seconds),
             users: Default::default(),
+            certificates: Histogram::new(CERTIFICATE_SECONDS),
+            token_uses: TokenUseCounts::default(),
             cached: std::array::from_fn(|_| Histogram::new(USUAL_SECONDS)),
             fetched: Default::default(),
             fetching: AtomicI64::new(0),
@@ -177,6 +190,11 @@ impl AuthenticationMetrics {
             let at = USERS.iter().position(|known| *known == summed_up(user)).unwrap_or(0);
             self.users[at].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A certificate was shown that is good for so long.
+    pub fn certificate_shown(&self, seconds_left: i64) {
+        self.certificates.observe(seconds_left as f64);
     }
 
     /// A token was looked for among those that are known.
@@ -273,6 +291,7 @@ impl AuthenticationMetrics {
     /// All of it.
     pub fn write(&self, text: &mut Text) {
         self.write_requests(text);
+        self.token_uses.write(text);
         self.write_cache(text);
         self.write_issuers(text);
         self.write_reloads(text);
@@ -308,6 +327,9 @@ impl AuthenticationMetrics {
         for (result, attempt) in results {
             text.histogram(name, &[("result", result)], &self.attempts[attempt as usize]);
         }
+        let name = "apiserver_client_certificate_expiration_seconds";
+        text.family(name, "histogram", "How long certificates are good that requests came with, in seconds.");
+        text.histogram(name, &[], &self.certificates);
     }
 
     fn write_cache(&self, text: &mut Text) {
@@ -517,6 +539,21 @@ mod tests {
                 "authentication_attempts{result=\"error\"} 1",
             ]
         );
+    }
+
+    #[test]
+    fn certificates_are_counted_by_how_long_they_are_good() {
+        let metrics = AuthenticationMetrics::default();
+        for left in [-5, 3_601, 3_000_000] {
+            metrics.certificate_shown(left);
+        }
+        let mut text = Text::default();
+        metrics.write(&mut text);
+        let text = text.finish();
+        let name = "apiserver_client_certificate_expiration_seconds";
+        for (bound, count) in [("0", 1), ("3600", 1), ("7200", 2), ("2.592e+06", 2), ("7.776e+06", 3)] {
+            assert!(text.contains(&format!("{name}_bucket{{le=\"{bound}\"}} {count}\n")), "{bound}: {text}");
+        }
     }
 
     #[test]

@@ -12,8 +12,10 @@ pub mod process;
 pub mod storage;
 pub mod tasks;
 mod text;
+mod token_uses;
 pub mod webhooks;
 
 pub use aggregator::Availability;
 pub use authentication::{ActiveFetch, Attempt, AuthenticationMetrics, ImpersonationMode, Went};
 pub use text::{CONTENT_TYPE, Labels, Text};
+pub use token_uses::TokenUseCounts;

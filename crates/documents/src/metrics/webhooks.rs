@@ -7,9 +7,47 @@
 use forebay_webhooks::conversion::{
     CRD_BOUNDS, ConversionCounted, ConversionTimes, FailureSort, REQUEST_BOUNDS,
 };
-use forebay_webhooks::{BOUNDS, CONDITION_BOUNDS, Counted, POLICY_BOUNDS, PoliciesCounted, PolicyDurations};
+use forebay_webhooks::{
+    BOUNDS, CONDITION_BOUNDS, Counted, PLUGIN_BOUNDS, POLICY_BOUNDS, PluginCounted, PluginMetrics,
+    PoliciesCounted, PolicyDurations,
+};
 
 use super::text::Text;
+
+/// Appends what plugins took, and the steps that they are of.
+pub fn write_plugins(text: &mut Text, metrics: &PluginMetrics) {
+    let name = "apiserver_admission_step_admission_duration_seconds";
+    text.family(name, "histogram", "How long all of an admission step took, in seconds.");
+    for counted in metrics.steps() {
+        write_plugin(text, name, &counted);
+    }
+    let name = "apiserver_admission_controller_admission_duration_seconds";
+    text.family(name, "histogram", "How long an admission plugin took, in seconds.");
+    for counted in metrics.plugins() {
+        write_plugin(text, name, &counted);
+    }
+}
+
+fn write_plugin(text: &mut Text, name: &str, counted: &PluginCounted) {
+    let rejected = counted.is_rejected.to_string();
+    let all = [
+        ("name", counted.name),
+        ("operation", counted.operation),
+        ("rejected", &*rejected),
+        ("type", counted.step),
+    ];
+    // A step has no name.
+    let labels = if counted.name.is_empty() { &all[1..] } else { &all };
+    let durations = &counted.durations;
+    let bounds = PLUGIN_BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+    for (bound, count) in bounds.zip(durations.counts.into_iter().chain([durations.all])) {
+        let mut of_bucket = labels.to_vec();
+        of_bucket.push(("le", &bound));
+        text.value(&format!("{name}_bucket"), &of_bucket, count);
+    }
+    text.value(&format!("{name}_sum"), labels, durations.seconds);
+    text.value(&format!("{name}_count"), labels, durations.all);
+}
 
 /// Appends all of them; of some there may be nothing yet.
 pub fn write(text: &mut Text, counted: &Counted) {

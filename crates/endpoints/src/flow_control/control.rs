@@ -111,11 +111,15 @@ impl FlowControl {
         path: &str,
     ) -> Result<Arc<Ticket>, Box<Rejection>> {
         let access = if asked.verb.is_read_only() { Access::Read } else { Access::Write };
-        let (ticket, turn) = self.arrive(flow.clone(), cost, access, Details::of(asked, path));
+        let (mut ticket, turn) = self.arrive(flow.clone(), cost, access, Details::of(asked, path));
         match turn {
             Ok(decided) => decided?,
             // The machine refuses whom it lets wait no longer; it does not go before its requests do.
-            Err(wait) => wait.await.unwrap_or(Ok(()))?,
+            Err(wait) => {
+                let since = self.0.clock.now();
+                wait.await.unwrap_or(Ok(()))?;
+                ticket.waited = self.0.clock.now() - since;
+            }
         }
         Ok(Arc::new(ticket))
     }

@@ -21,6 +21,8 @@ pub struct Ticket {
     pub(super) price: Price,
     /// The CPU time that it came to, in nanoseconds.
     cpu_ns: AtomicU64,
+    /// How long it waited for its turn.
+    pub(super) waited: Duration,
 }
 
 impl Turn for Ticket {
@@ -43,7 +45,12 @@ pub struct Starting(Arc<Ticket>);
 impl Ticket {
     pub(super) fn new(control: FlowControl, id: u64, price: Price) -> Ticket {
         let cpu_ns = AtomicU64::new(in_ns(price.cpu));
-        Ticket { control, id, price, cpu_ns }
+        Ticket { control, id, price, cpu_ns, waited: Duration::ZERO }
+    }
+
+    /// How long it waited for its turn.
+    pub fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// The CPU time that was foreseen.

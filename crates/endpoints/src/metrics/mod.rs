@@ -12,6 +12,7 @@ mod neighbours;
 mod request;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -23,6 +24,7 @@ use forebay_documents::metrics::{
     AuthenticationMetrics, Availability, Text, authorization, caches, encryption, flow, process, storage,
     tasks, webhooks,
 };
+use forebay_documents::version::VersionInfo;
 use forebay_encryption::EncryptionMetrics;
 use forebay_pieces::{EventBlocks, SharedLists};
 use forebay_rt::Clock;
@@ -61,6 +63,8 @@ pub struct Metrics {
 /// What others count.
 #[derive(Default)]
 pub struct CountedElsewhere {
+    /// What this is, once that is known.
+    pub version: Option<VersionInfo>,
     pub webhooks: Arc<WebhookMetrics>,
     pub authentication: Arc<AuthenticationMetrics>,
     pub authorization: Arc<AuthorizationMetrics>,
@@ -70,6 +74,10 @@ pub struct CountedElsewhere {
 
 impl CountedElsewhere {
     fn write(&self, text: &mut Text) {
+        if let Some(version) = &self.version {
+            version.write(text);
+        }
+        webhooks::write_plugins(text, &self.webhooks.plugins);
         webhooks::write(text, &self.webhooks.counted());
         authorization::write(text, &self.authorization.counted());
         self.authentication.write(text);
@@ -123,6 +131,7 @@ impl Metrics {
     ) -> String {
         let mut text = Text::default();
         self.requests(&mut text);
+        self.deprecated(&mut text, catalog);
         self.watches(&mut text);
         let name = "apiserver_current_inflight_requests";
         text.family(name, "gauge", "Requests in work that hold a seat.");
@@ -207,6 +216,15 @@ impl Metrics {
         for (labels, of) in &series {
             text.histogram(name, &labels.all(), &of.seconds);
         }
+        let name = "apiserver_request_sli_duration_seconds";
+        text.family(
+            name,
+            "histogram",
+            "The same without the time that a request waited for its turn and for webhooks.",
+        );
+        for (labels, of) in series.iter().filter(|(_, of)| of.own_seconds.count() > 0) {
+            text.histogram(name, &labels.without_dry_run(), &of.own_seconds);
+        }
         let name = "apiserver_response_sizes";
         text.family(name, "histogram", "Size of the answers to GET and LIST, in bytes.");
         for (labels, of) in series.iter().filter(|(labels, _)| matches!(labels.verb, "GET" | "LIST")) {
@@ -226,6 +244,38 @@ impl Metrics {
         text.family(name, "counter", "Answers that broke off because nobody read on.");
         for (labels, of) in series.iter().filter(|(_, of)| of.aborts.get() > 0) {
             text.value(name, &labels.without_dry_run(), of.aborts.get());
+        }
+    }
+
+    /// What was asked for that is deprecated.
+    fn deprecated(&self, text: &mut Text, catalog: &Catalog) {
+        let name = "apiserver_requested_deprecated_apis";
+        text.family(name, "gauge", "Deprecated APIs that were asked for: 1.");
+        let is_deprecated = |labels: &RequestLabels| {
+            let served = catalog.resource(&labels.group, &labels.version, &labels.resource);
+            served.is_some_and(|served| served.deprecation_warning().is_some())
+        };
+        let series = self.requests.read();
+        // By other labels there are several of one.
+        let asked: BTreeSet<_> = series
+            .iter()
+            .filter(|(labels, of)| {
+                labels.component == "apiserver" && of.was_let_in() && is_deprecated(labels)
+            })
+            .map(|(RequestLabels { group, version, resource, subresource, .. }, _)| {
+                (&**group, &**resource, &**subresource, &**version)
+            })
+            .collect();
+        for (group, resource, subresource, version) in asked {
+            // None of them says when it goes.
+            let labels = [
+                ("group", group),
+                ("removed_release", ""),
+                ("resource", resource),
+                ("subresource", subresource),
+                ("version", version),
+            ];
+            text.value(name, &labels, 1);
         }
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Verb;
 use forebay_catalog::Served;
 use forebay_catalog::histogram::{Bounds, Histogram};
-use forebay_rt::Instant;
+use forebay_rt::{Duration, Instant};
 use forebay_spans::OpenSpan;
 use forebay_transport::Counter;
 use http::Method;
@@ -34,6 +34,8 @@ pub struct RequestSeries {
     // HTTP code -> requests; a handful.
     pub codes: std::sync::Mutex<Vec<(u16, u64)>>,
     pub seconds: Histogram,
+    /// The same without what was waited for, a turn and webhooks.
+    pub own_seconds: Histogram,
     pub bytes: Histogram,
     /// Long-running ones that are open.
     pub open: std::sync::atomic::AtomicI64,
@@ -48,11 +50,20 @@ impl RequestSeries {
         RequestSeries {
             codes: std::sync::Mutex::default(),
             seconds: Histogram::new(SECONDS),
+            own_seconds: Histogram::new(OWN_SECONDS),
             bytes: Histogram::new(BYTES),
             open: std::sync::atomic::AtomicI64::new(0),
             terminations: Counter::default(),
             aborts: Counter::default(),
         }
+    }
+}
+
+impl RequestSeries {
+    /// Whether any of them was more than refused for who asked, or for how many did.
+    pub fn was_let_in(&self) -> bool {
+        let codes = self.codes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        codes.iter().any(|(code, _)| !status::is_not_let_in(*code))
     }
 }
 
@@ -163,6 +174,9 @@ pub struct Record {
     // Of a GET or LIST, whose sizes are interesting.
     is_sized: bool,
     counted: bool,
+    // Upstream has its own time of what is no dry run.
+    is_dry_run: bool,
+    waited: Duration,
     // Ends with it.
     span: Option<OpenSpan>,
 }
@@ -187,6 +201,8 @@ impl Record {
             is_long_running,
             is_sized: matches!(labels.verb, "GET" | "LIST"),
             counted: false,
+            is_dry_run: !labels.dry_run.is_empty(),
+            waited: Duration::ZERO,
             span: None,
         }
     }
@@ -194,6 +210,11 @@ impl Record {
     /// It is told of by `span`, which ends with it.
     pub fn tell(&mut self, span: Option<OpenSpan>) {
         self.span = span;
+    }
+
+    /// It waited so long for its turn and for webhooks.
+    pub fn waited(&mut self, span: Duration) {
+        self.waited = span;
     }
 
     /// What it is answered with.
@@ -233,6 +254,9 @@ impl Record {
         drop(codes);
         let took = self.metrics.clock.now().duration_since(self.started);
         self.series.seconds.observe(took.as_secs_f64());
+        if !self.is_dry_run {
+            self.series.own_seconds.observe(took.saturating_sub(self.waited).as_secs_f64());
+        }
         if self.is_sized {
             self.series.bytes.observe(self.bytes as f64);
         }
@@ -279,6 +303,9 @@ const SECONDS: Bounds = &[
     ("45", 45.0),
     ("60", 60.0),
 ];
+
+/// As upstream has them of the other one: those of a twentieth of a second and more.
+const OWN_SECONDS: Bounds = SECONDS.split_at(2).1;
 
 const BYTES: Bounds = &[
     ("1000", 1e3),

@@ -79,7 +79,7 @@ pub async fn answer(
     check_name(&request, name)?;
     let account: Found = read(api, "serviceaccounts", namespace, name).await?;
     let account = account.reference();
-    check_uid(head, &request, &account)?;
+    check_uid(&request, &account)?;
     let now = handler.timestamp();
     fill_in(&mut request, &account, handler.accounts.config().api_audiences.as_slice(), now);
     validate(&request)?;
@@ -132,7 +132,7 @@ fn check_name(request: &Value, name: &str) -> Result<(), Status> {
     Err(Status::invalid(GROUP, KIND, name, vec![invalid("metadata.name", &go_quote(given), detail)]))
 }
 
-fn check_uid(head: &Head, request: &Value, account: &Reference) -> Result<(), Status> {
+fn check_uid(request: &Value, account: &Reference) -> Result<(), Status> {
     let given = request["metadata"]["uid"].as_str().unwrap_or("");
     if given.is_empty() || given == account.uid {
         return Ok(());
@@ -141,7 +141,6 @@ fn check_uid(head: &Head, request: &Value, account: &Reference) -> Result<(), St
         "the UID in the token request ({given}) does not match the UID of the service account ({})",
         account.uid
     );
-    head.note("authentication.k8s.io/token-request-uid-mismatch", &why);
     Err(Status::conflict(GROUP, KIND, &account.name, &why))
 }
 

@@ -110,7 +110,8 @@ async fn verdict(remote: &RemoteTokens, token: &str) -> String {
 
 async fn judged(remote: &RemoteTokens, token: &str) -> Authentication {
     let audiences = ["api".to_owned()];
-    let presented = Presented { certificate: None, token: Some(token.as_bytes()), audiences: &audiences };
+    let presented =
+        Presented { token: Some(token.as_bytes()), audiences: &audiences, ..Presented::default() };
     remote.authenticate(&presented).wait().await
 }
 

@@ -72,7 +72,7 @@ pub(crate) static CHAIN: [Stage; 17] = [
     // name: a new object has a name, and what it takes under that is planned
     Stage { is: Is::Name, run: |write, context| prepare::name(write, context) },
     // validate: the kind's rules, its schema, and what plugins add to their causes
-    Stage { is: Is::Validate, run: |write, context| at_once(judge::validate(write, context)) },
+    Stage { is: Is::Validate, run: |write, context| judge::validate(write, context) },
     // authorize: who was let in to update may create, and who writes a policy may read its parameters
     Stage { is: Is::Authorize, run: |write, context| judge::authorize(write, context) },
     // validate by policy: plugins, policies and webhooks refuse what is valid and yet may not be

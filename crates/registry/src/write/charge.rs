@@ -11,6 +11,7 @@ use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject};
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
+use super::timed::{Timed, operation, timed};
 use super::{Write, attributes};
 use crate::context::Context;
 use crate::quota_queue::Refused;
@@ -20,15 +21,19 @@ pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
     let Some(request) = request(write, context) else { return Eventual::Now(Ok(Flow::Next)) };
     Eventual::later(async move {
         let is_dry_run = write.mode == Mode::DryRun;
-        let charged = quotas::charge(context, write.target.namespace(), request, is_dry_run).await;
-        write.is_charged = charged.is_ok();
-        charged.map(|()| Flow::Next).map_err(|refused| match refused {
-            Refused::ByQuota(why) => {
-                let Write { verb, target, old, mode, proposed, .. } = &*write;
-                attributes(verb, target, old.as_ref(), *mode).forbidden(proposed, &why)
-            }
-            Refused::With(status) => status,
+        let of = (Timed::ResourceQuota, operation(&write.verb));
+        timed(context, of, async {
+            let charged = quotas::charge(context, write.target.namespace(), request, is_dry_run).await;
+            write.is_charged = charged.is_ok();
+            charged.map(|()| Flow::Next).map_err(|refused| match refused {
+                Refused::ByQuota(why) => {
+                    let Write { verb, target, old, mode, proposed, .. } = &*write;
+                    attributes(verb, target, old.as_ref(), *mode).forbidden(proposed, &why)
+                }
+                Refused::With(status) => status,
+            })
         })
+        .await
     })
 }
 

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use forebay_admission::{Note, Tools};
 use forebay_api::Eventual;
-use forebay_apimachinery::Status;
 use forebay_apimachinery::json::weight;
+use forebay_apimachinery::{Cause, Status};
+use forebay_catalog::Target;
 use forebay_fieldmanager::Managed;
 use forebay_strategy as strategy;
+use forebay_webhooks::PluginStep;
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
 use super::param_rights;
 use super::policies::{self, Round};
+use super::timed::{Timed, operation, timed};
 use super::webhooks::{self, Reinvoked};
 use super::{Input, Write, attributes};
 use crate::context::Context;
@@ -24,7 +27,8 @@ use crate::ruled::Ruled as _;
 /// Plugins fill in what the client leaves out, or refuse; then policies do, and webhooks, and where these
 /// changed something all are asked once more.
 pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
-    Eventual::later(async move {
+    let of = (Timed::Step(PluginStep::Admit), operation(&write.verb));
+    Eventual::later(timed(context, of, async move {
         write.told.clear();
         fill_in(write, context).await?;
         // What is deleted is not known yet: its round asks.
@@ -33,7 +37,7 @@ pub(super) fn mutate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
         }
         ask_outside(write, context).await?;
         Ok(Flow::Next)
-    })
+    }))
 }
 
 /// Policies and webhooks, both rounds.
@@ -42,9 +46,12 @@ async fn ask_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<()
     write.show_fields()?;
     let owners = entries_of(&write.proposed).to_vec();
     write.target.lease.charge(owners.iter().map(weight::of).sum())?;
-    let mutated = policies::mutate(write, context, &Round::First).await?;
+    let of = operation(&write.verb);
+    let asked = policies::mutate(write, context, &Round::First);
+    let mutated = timed(context, (Timed::MutatingPolicies, of), asked).await?;
     let mut reinvoked = Reinvoked::default();
-    webhooks::mutate(write, context, &mut reinvoked).await?;
+    let asked = webhooks::mutate(write, context, &mut reinvoked);
+    timed(context, (Timed::MutatingWebhooks, of), asked).await?;
     if mutated.is_changed || reinvoked.is_changed {
         fill_in(write, context).await?;
         policies::mutate(write, context, &Round::Again(mutated.again)).await?;
@@ -75,12 +82,25 @@ pub(super) async fn deletion(write: &mut Write<'_>, context: &Arc<Context>) -> R
     if write.is_judged {
         return Ok(());
     }
-    webhooks::mutate(write, context, &mut Reinvoked::default()).await?;
-    policies::validate(write, context).await?;
-    webhooks::validate(write, context).await
+    let (of, mut reinvoked) = (operation(&write.verb), Reinvoked::default());
+    // Boxed: who deletes is deep already.
+    let asked = Box::pin(webhooks::mutate(write, context, &mut reinvoked));
+    timed(context, (Timed::MutatingWebhooks, of), asked).await?;
+    Box::pin(validate_outside(write, context)).await
 }
 
-async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+/// Policies and webhooks refuse.
+async fn validate_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    let of = operation(&write.verb);
+    timed(context, (Timed::ValidatingPolicies, of), policies::validate(write, context)).await?;
+    timed(context, (Timed::ValidatingWebhooks, of), webhooks::validate(write, context)).await
+}
+
+/// Plugins fill in what the client leaves out.
+///
+/// # Errors
+/// The refusal.
+pub(super) async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
     let Write { verb, target, old, mode, proposed, sent, input, judged_as, .. } = write;
     let (mut attributes, looking) = (attributes(verb, target, old.as_ref(), *mode), Looking(context));
     if matches!(input, Input::Binding(_)) {
@@ -88,18 +108,39 @@ async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), St
         if let Some(asked) = judged_as {
             (attributes.of.resource, attributes.of.subresource) = (asked.resource(), "");
         }
-        return context.admission.mutate(&attributes, sent, &tools(&looking)).await;
+        return context.admission.mutate(&attributes, sent, &tools(&looking, target)).await;
     }
     attributes.sent = sent;
-    context.admission.mutate(&attributes, proposed, &tools(&looking)).await
+    context.admission.mutate(&attributes, proposed, &tools(&looking, target)).await
 }
 
 /// What the kind's rules, its schema and plugins have against the object.
-pub(super) fn validate(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    let (target, served) = (write.target, write.served());
-    let Write { verb, old, mode, proposed, .. } = &*write;
-    let (looking, about) = (Looking(context), attributes(verb, target, old.as_ref(), *mode));
-    let mut causes = context.admission.causes(&about, proposed, &tools(&looking));
+pub(super) fn validate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
+    let now = {
+        let (about, looking) = (write.asked_attributes(), Looking(context));
+        match context.admission.causes(&about, &write.proposed, &tools(&looking, write.target)) {
+            Eventual::Now(causes) => Some(causes),
+            Eventual::Later(_) => None,
+        }
+    };
+    let valid = |write: &mut Write<'_>, causes| judged_with(write, causes).map(|()| Flow::Next);
+    match now {
+        Some(causes) => Eventual::Now(valid(write, causes)),
+        None => Eventual::later(async move {
+            let causes = {
+                let (about, looking) = (write.asked_attributes(), Looking(context));
+                let tools = tools(&looking, write.target);
+                context.admission.causes(&about, &write.proposed, &tools).wait().await
+            };
+            valid(write, causes)
+        }),
+    }
+}
+
+/// The same, with what plugins have against it.
+fn judged_with(write: &mut Write<'_>, mut causes: Vec<Cause>) -> Result<(), Status> {
+    let served = write.served();
+    let Write { old, proposed, .. } = &*write;
     let subresource = write.subresource();
     let (name, forgiven, remarks) = match (&write.input, old) {
         (Input::Review(_), _) => return validate_review(write),
@@ -161,26 +202,26 @@ pub(super) fn authorize<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
 
 /// Plugins refuse what is valid and yet may not be.
 pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
-    Eventual::later(async move {
+    let of = (Timed::Step(PluginStep::Validate), operation(&write.verb));
+    Eventual::later(timed(context, of, async move {
         let Write { verb, target, old, mode, proposed, .. } = &*write;
         let attributes = attributes(verb, target, old.as_ref(), *mode);
         let looking = Looking(context);
         let note = |key: String, value: String| target.context.annotate(|| (key, value));
         let audit: Option<Note<'_>> = target.context.audit.is_some().then_some(&note);
-        let tools_of_policy = Tools { audit, ..tools(&looking) };
+        let tools_of_policy = Tools { audit, ..tools(&looking, target) };
         context.admission.validate_by_policy(&attributes, proposed, &tools_of_policy).await?;
-        let told = context.admission.warnings(&attributes, proposed, &tools(&looking));
+        let told = context.admission.warnings(&attributes, proposed, &tools_of_policy).await;
         write.remarks.extend(told);
         // What is deleted is not known yet: its round asks.
         if !matches!(write.input, Input::Deletion(_)) {
-            policies::validate(write, context).await?;
-            webhooks::validate(write, context).await?;
+            validate_outside(write, context).await?;
         }
         Ok(Flow::Next)
-    })
+    }))
 }
 
-fn tools<'l>(looking: &'l Looking<'_>) -> Tools<'l> {
+fn tools<'l>(looking: &'l Looking<'_>, target: &'l Target) -> Tools<'l> {
     let context = looking.0;
     let (authorizer, admission) = (&*context.config.authorizer, &context.admission);
     let (security, settings) = (admission.security(), admission.settings());
@@ -192,5 +233,8 @@ fn tools<'l>(looking: &'l Looking<'_>) -> Tools<'l> {
         security,
         settings,
         audit: None,
+        times: looking,
+        lease: &target.lease,
+        deadline: target.context.deadline,
     }
 }

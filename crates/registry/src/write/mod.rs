@@ -21,6 +21,7 @@ mod prepare;
 pub(crate) mod rounds;
 pub(crate) mod scale;
 mod texts;
+pub(crate) mod timed;
 mod view;
 mod webhooks;
 
@@ -237,6 +238,12 @@ impl<'w> Write<'w> {
         attributes
     }
 
+    /// It as plugins see it that ask who may.
+    pub(crate) fn asked_attributes(&self) -> WriteAttributes<'_> {
+        let is_patch = matches!(self.input, Input::Patch(_) | Input::Apply(_));
+        WriteAttributes { is_patch, ..attributes(&self.verb, self.target, self.old.as_ref(), self.mode) }
+    }
+
     /// Whether it is about a whole new object.
     pub(crate) fn is_new_object(&self) -> bool {
         self.verb == Verb::Create && matches!(self.input, Input::Object(_) | Input::Apply(_))
@@ -324,5 +331,6 @@ pub(crate) fn attributes<'a>(
         ..ResourceAttributes::default()
     };
     let (caller, dry_run) = (target.caller.as_deref(), mode == Mode::DryRun);
-    WriteAttributes { verb, of, namespaced: served.namespaced, caller, dry_run, old, sent: &Value::Null }
+    let (namespaced, is_patch) = (served.namespaced, false);
+    WriteAttributes { verb, of, namespaced, caller, dry_run, is_patch, old, sent: &Value::Null }
 }

@@ -232,6 +232,7 @@ impl<'w> Write<'w> {
     fn manager(&self) -> &'w str {
         match (self.manager, &self.target.caller) {
             ("", None) => SERVER,
+            ("", Some(_)) => &self.target.context.program,
             (name, _) => name,
         }
     }

@@ -44,6 +44,14 @@ pub(crate) async fn admit(write: &mut Write<'_>, context: &Arc<Context>) -> Resu
     pass(write, context, Is::ValidateByPolicy..=Is::ValidateByPolicy).await.map(drop)
 }
 
+/// Asks plugins about what was sent where what it is for is not there.
+///
+/// # Errors
+/// The refusal.
+pub(crate) async fn ask_plugins(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
+    judge_stage::fill_in(write, context).await
+}
+
 /// Stores a new object, under a name made for it where it brings none.
 ///
 /// # Errors

@@ -20,6 +20,7 @@ use forebay_strategy as strategy;
 use serde_json::{Value, json};
 
 use super::asked::{Answers, Asked};
+use super::timed::operation;
 use super::{Input, Write, scale, texts};
 use crate::context::Context;
 use crate::incoming::name_of;
@@ -60,12 +61,7 @@ pub(super) struct ObjectTexts {
 impl<'a> View<'a> {
     pub async fn of(write: &Write<'_>, context: &'a Arc<Context>) -> Result<View<'a>, Status> {
         let (target, (served, subresource)) = (write.target, write.judged());
-        let operation = match write.verb {
-            Verb::Create => AdmissionOperation::Create,
-            Verb::Update => AdmissionOperation::Update,
-            Verb::Delete | Verb::DeleteCollection => AdmissionOperation::Delete,
-            _ => AdmissionOperation::Connect,
-        };
+        let operation = operation(&write.verb);
         let name = match target.name() {
             _ if write.is_nameless => "",
             "" if write.named.is_empty() => name_of(&write.proposed),

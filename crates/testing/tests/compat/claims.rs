@@ -86,7 +86,10 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/certificates.k8s.io/v1/certificatesigningrequests",
             r#"{"metadata":{"name":"c"},"spec":{"request":"bm9uZQ==","signerName":"example.com/s","usages":["client auth"]}}"#, 422),
     ], &["a_certificate_request_says_who_asks"])),
-    claim(DECIDE, "device classes, claims and slices", Tests(&["admin_access_to_devices_needs_a_labelled_namespace"])),
+    claim(DECIDE, "device classes, claims and slices", Tests(&[
+        "admin_access_to_devices_needs_a_labelled_namespace", "what_is_allocated_is_written_by_who_may_bind_claims",
+        "a_driver_speaks_for_its_own_devices_and_on_its_node_by_a_smaller_right",
+    ])),
     claim(DECIDE, "roles and bindings of RBAC", Asked(&[
         get("/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin", 200),
         get("/apis/rbac.authorization.k8s.io/v1/clusterroles/edit", 200).says("\"rules\":null"),
@@ -282,7 +285,16 @@ pub const CLAIMS: &[Claim] = &[
         get("/healthz?verbose", 200).says("[+]ping ok\n[+]log ok\n[+]etcd ok\n"), get("/livez/etcd", 200).says("ok"),
         get("/readyz?verbose&exclude=etcd", 200).says("[+]etcd excluded: ok\n"), get("/readyz/informer-sync", 200), get("/readyz/shutdown", 200), get("/livez/shutdown", 404),
     ], &["checks_are_told_in_kube_apiservers_text", "why_a_check_failed_is_told_to_nobody_whom_only_the_open_path_lets_in"])),
-    claim(DOCUMENTS, "`/metrics`", Asked(&[get("/metrics", 200).says("apiserver_request_total")])),
+    claim(DOCUMENTS, "`/metrics`", Asked(&[
+        get("/metrics", 200).says("apiserver_request_total"), get("/metrics", 200).says("kubernetes_build_info{"),
+        get("/metrics", 200).says("apiserver_request_sli_duration_seconds_count{"),
+        get("/metrics", 200).says("apiserver_client_certificate_expiration_seconds_count "),
+        get("/api/v1/endpoints", 200), get("/metrics", 200).says("apiserver_requested_deprecated_apis{group=\"\",removed_release=\"\",resource=\"endpoints\""),
+        post("/api/v1/namespaces/default/configmaps?dryRun=All", r#"{"metadata":{"name":"counted"}}"#, 201),
+        get("/metrics", 200).says("apiserver_admission_step_admission_duration_seconds_count{operation=\"CREATE\",rejected=\"false\",type=\"admit\"}"),
+        get("/metrics", 200).says("apiserver_admission_controller_admission_duration_seconds_count{name=\"NamespaceLifecycle\",operation=\"CREATE\""),
+        get("/metrics", 200).says("serviceaccount_stale_tokens_total 0"),
+    ])),
     claim(DOCUMENTS, "`/openid/v1/jwks`, `/.well-known/openid-configuration`", Partly(&[
         get("/openid/v1/jwks", 200).says("\"keys\""), get("/.well-known/openid-configuration", 200).says("\"issuer\":\"https://"),
     ], &["others_learn_issuer_and_keys"])),

@@ -116,6 +116,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     (
         "documents",
         &[
+            "api",
             "apimachinery",
             "authorization",
             "catalog",

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::lease::LEASE_BYTES_MAX;
-use forebay_apimachinery::{Lease, Status, json};
+use forebay_apimachinery::{Lease, ResourceAttributes, Status, json};
 use forebay_catalog::store::Mode;
 use forebay_catalog::{Served, TimedPart};
 use forebay_policy::limits::WRITE_COST_MAX;
@@ -208,10 +208,11 @@ impl<'a> Asking<'a> {
         let Some(_waits) = write.target.lease.waits_for(&webhook.id) else {
             return Err(CallFailure::crowded());
         };
+        let timeout = self.left_for(write, webhook);
         let calling = Calling {
             client: webhook.client.clone(),
             sort: Some(sort),
-            url: webhook.client.url(webhook.timeout_seconds),
+            url: webhook.client.url(timeout),
             address: None,
             has_others: false,
             parts,
@@ -227,21 +228,42 @@ impl<'a> Asking<'a> {
         let timing = write.target.context.time(part);
         let mut span = write.target.context.span(name);
         if let Some(span) = &mut span {
+            let attributes = write.judged_attributes();
+            let ResourceAttributes { group, version, resource, subresource, .. } = attributes.of;
+            span.set("configuration", webhook.configuration.to_string());
             span.set("webhook", webhook.name.to_string());
+            span.set("resource", format!("{group}/{version}, Resource={resource}"));
+            span.set("subresource", subresource.to_owned());
+            span.set("operation", self.view.operation().as_str());
             span.set("UID", uid.clone());
         }
         let (url, begun) = (calling.url.clone(), calling.begun.clone());
-        let timeout = Duration::from_secs(webhook.timeout_seconds.into());
+        let since = context.clock.now();
         let answered = tokio::select! {
             answered = reached(context, calling) => answered,
             () = context.clock.sleep(timeout) => Err(too_late(&begun)),
         };
         drop((span, timing));
+        if let Some(waits) = &write.target.context.waits {
+            let took = context.clock.now() - since;
+            match sort {
+                WebhookSort::Mutating => waits.in_turn(took),
+                WebhookSort::Validating => waits.at_once(took),
+            }
+        }
         let mut judgement = judge(webhook, sort, version, &uid, (&url, answered), &answer)?;
         for (key, value) in judgement.annotations.drain(..) {
             write.target.context.annotate(|| (key, value));
         }
         Ok(Heard { judgement, _answer: answer })
+    }
+
+    /// How long its answer is waited for: what it says, or what the request has left.
+    fn left_for(&self, write: &Write<'_>, webhook: &Webhook) -> Duration {
+        let own = Duration::from_secs(webhook.timeout_seconds.into());
+        let now = self.view.context.clock.now();
+        let left = write.target.context.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        left.map_or(own, |left| left.min(own))
     }
 
     fn review(
