@@ -1,9 +1,9 @@
-//! Under the name `kube-apiserver`: a server of a cluster, as kubeadm's manifest of it and others start one, or
-//! one of tests, as envtest starts it.
+//! Under the name `kube-apiserver`: a server of a cluster, as kubeadm's manifest of it and others start one,
+//! or one of tests, as envtest starts it.
 //!
-//! In: the arguments. Out: which of the two it is; the one of a cluster: `forebay serve` with kube-apiserver's
-//! defaults where a manifest relies on them, which makes and writes nothing where all that it is to show and
-//! to keep is given. Never: a cluster's objects in a directory that nobody named.
+//! In: the arguments. Out: which of the two it is; the one of a cluster: `forebay serve` with
+//! kube-apiserver's defaults where a manifest relies on them, which makes and writes nothing where all that
+//! it is to show and to keep is given. Never: a cluster's objects in a directory that nobody named.
 //!
 //! kubeadm looks for a container whose command begins with this name, and gives no `--bind-address`.
 
@@ -62,8 +62,8 @@ enum Starter {
 
 impl Starter {
     /// envtest's server finds its certificate in `--cert-dir`, and its etcd, which stores nothing, is on this
-    /// machine and without TLS. Who is taken for envtest in error loses data; for a cluster, an etcd that does
-    /// not answer is an error.
+    /// machine and without TLS. Who is taken for envtest in error loses data; who is taken for a cluster in
+    /// error is told that etcd does not answer.
     fn of(typed: &Layer) -> Self {
         let given = |name: &str| {
             typed.iter().find(|(given, _)| *given == name).map_or(&[][..], |(_, given)| &given.values)
