@@ -12,6 +12,7 @@ mod controllers;
 pub mod envtest;
 pub mod etcd;
 pub mod https;
+pub mod kubeadm;
 pub mod needs;
 mod normal;
 pub mod pki;

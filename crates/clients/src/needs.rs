@@ -24,6 +24,7 @@ pub struct Peers {
     pub kubectl: PathBuf,
     pub controller_manager: PathBuf,
     pub scheduler: PathBuf,
+    pub kubeadm: PathBuf,
     /// A server to stand behind an APIService.
     pub sample_apiserver: PathBuf,
     /// An interpreter with the `kubernetes` package; absent on a machine without Python.
@@ -64,6 +65,7 @@ fn locate_peers() -> Result<Peers, String> {
         kubectl: path("KUBECTL")?,
         controller_manager: path("KUBE_CONTROLLER_MANAGER")?,
         scheduler: path("KUBE_SCHEDULER")?,
+        kubeadm: path("KUBEADM")?,
         sample_apiserver: path("SAMPLE_APISERVER")?,
         python: known("PYTHON"),
     })

@@ -19,7 +19,7 @@ use crate::flags::{argv, help, nearest};
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
 use crate::version::{Format, VersionOutput};
-use crate::{completion, envtest, logging, migrate, snapshot, top};
+use crate::{completion, envtest, kube_apiserver, logging, migrate, snapshot, top};
 
 /// Runs the command of this process, or the program that its name says.
 pub fn main() -> ExitCode {
@@ -27,7 +27,7 @@ pub fn main() -> ExitCode {
     let name = arguments.next();
     let out = &mut io::stdout();
     let done = match Program::named(name.as_deref()) {
-        Some(Program::KubeApiserver) => envtest::apiserver::run(arguments, out),
+        Some(Program::KubeApiserver) => kube_apiserver::run(arguments, out),
         Some(Program::Etcd) => envtest::etcd::run(arguments, out),
         None => run(arguments, out),
     };

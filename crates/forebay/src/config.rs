@@ -49,6 +49,7 @@ pub struct ServeConfig {
     pub encryption: Option<EncryptionFile>,
     /// `None`: events are kept until they are deleted.
     pub event_ttl: Option<Duration>,
+    pub administrator: Administrator,
     pub serving: Serving,
     pub tls: Tls,
     pub authentication: Authentication,
@@ -211,6 +212,15 @@ pub struct Limits {
     pub memory: MemoryLimit,
 }
 
+/// Whom the server knows without having been told of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Administrator {
+    /// One whose kubeconfig it writes, and whoever else its own authority vouches for.
+    Made,
+    /// Nobody: clients are those of `--client-ca-file`.
+    None,
+}
+
 /// How much memory the process may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryLimit {
@@ -240,9 +250,20 @@ impl ServeConfig {
         }
     }
 
-    /// Where the kubeconfig of the administrator is written.
-    pub fn admin_kubeconfig(&self) -> PathBuf {
-        self.data_dir.join("admin.kubeconfig")
+    /// Where the kubeconfig of the administrator is written, if one is made.
+    pub fn admin_kubeconfig(&self) -> Option<PathBuf> {
+        match self.administrator {
+            Administrator::Made => Some(self.data_dir.join("admin.kubeconfig")),
+            Administrator::None => None,
+        }
+    }
+
+    /// What is believed of clients beside the given authorities: `made`, or nothing.
+    pub fn own_authority<'a>(&self, made: &'a str) -> &'a str {
+        match self.administrator {
+            Administrator::Made => made,
+            Administrator::None => "",
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! tests.
 //!
 //! The name that this process was started by goes in; which program it is to be comes out. The programs are
-//! in [`apiserver`] and [`etcd`]. Never: writes a link itself.
+//! in [`apiserver`], which [`crate::kube_apiserver`] chooses, and [`etcd`]. Never: writes a link itself.
 
 pub mod apiserver;
 pub mod etcd;
@@ -22,7 +22,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// The program that envtest means by `name`, the first of a process's arguments.
+    /// The program that envtest, or a manifest, means by `name`, the first of a process's arguments.
     pub fn named(name: Option<&OsStr>) -> Option<Self> {
         match Path::new(name?).file_name()?.to_str()? {
             "kube-apiserver" => Some(Self::KubeApiserver),

@@ -259,7 +259,8 @@ impl Files {
             tls_server_name: serving.tls_server_name.as_deref(),
             client: &serving.admin,
         };
-        if let Err(error) = kubeconfig.write(&config.admin_kubeconfig()) {
+        let written = config.admin_kubeconfig().map_or(Ok(()), |path| kubeconfig.write(&path));
+        if let Err(error) = written {
             tracing::warn!(why = error.line(), "the administrator's kubeconfig is not what it should be now");
         }
     }
@@ -405,7 +406,7 @@ impl Sources {
             Made::InFiles(dir) => given::read_authorities(&dir.join("ca.crt"))?,
             Made::Kept(pki) => pki.ca_cert.clone(),
         };
-        Ok(prepare::joined(given.as_deref(), &own))
+        Ok(prepare::joined(given.as_deref(), self.config.own_authority(&own)))
     }
 
     fn tokens(&self, warnings: &mut Vec<String>) -> Result<Vec<TokenUser>, Error> {

@@ -19,6 +19,7 @@ pub mod error;
 mod exposed;
 pub mod flags;
 pub mod identity;
+pub mod kube_apiserver;
 pub mod kubeconfig;
 pub mod logging;
 pub mod memory;

@@ -182,7 +182,7 @@ impl Prepared {
             authorization: given.authorization,
             serving,
             etcd_tls: given.etcd,
-            client_ca: joined(given.client_ca.as_deref(), &pki.ca_cert),
+            client_ca: joined(given.client_ca.as_deref(), config.own_authority(&pki.ca_cert)),
             token_users: given.token_users,
             webhook_credentials: given.admission.webhook_credentials,
             audit: given.audit,
@@ -351,7 +351,8 @@ mod tests {
     }
 
     fn write_kubeconfig(prepared: &Prepared, port: u16) -> Result<(), Error> {
-        prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())
+        let path = prepared.config.admin_kubeconfig().expect("an administrator is made");
+        prepared.admin_kubeconfig(port).write(&path)
     }
 
     /// Of the keys that verify.

@@ -52,7 +52,9 @@ async fn serve(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Wr
     let store = Store::open(prepared, syncs, &clock, &tasks).await?;
     let server = Server::listen(prepared, store, clock.clone(), tasks.clone())?;
     let port = server.address().port();
-    prepared.admin_kubeconfig(port).write(&prepared.config.admin_kubeconfig())?;
+    if let Some(path) = prepared.config.admin_kubeconfig() {
+        prepared.admin_kubeconfig(port).write(&path)?;
+    }
     let files = Files::of(prepared, port);
     tasks.spawn("files of identity", files.follow(server.replacing(), clock));
     server.run(&stop, || announce(prepared, port, out)).await
@@ -90,8 +92,17 @@ fn stop_with(parent: Parent, stop: &Stop, tasks: &Tasks, clock: Clock) {
 }
 
 fn announce(prepared: &Prepared, port: u16, out: &mut dyn Write) -> Result<(), Error> {
-    let (url, kubeconfig) = (prepared.config.local_url(port), prepared.config.admin_kubeconfig());
-    writeln!(out, "forebay serves {url}; try: kubectl --kubeconfig {} get namespaces", kubeconfig.display())?;
+    let url = prepared.config.local_url(port);
+    match prepared.config.admin_kubeconfig() {
+        Some(path) => {
+            writeln!(
+                out,
+                "forebay serves {url}; try: kubectl --kubeconfig {} get namespaces",
+                path.display()
+            )?;
+        }
+        None => writeln!(out, "forebay serves {url}")?,
+    }
     out.flush()?;
     tracing::info!(url, version = VERSION, kubernetes = KUBERNETES_VERSION, "serving");
     Ok(())

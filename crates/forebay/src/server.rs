@@ -28,7 +28,7 @@ use tokio::sync::watch;
 
 use crate::aggregation;
 use crate::authorization::{Chain, Reloading};
-use crate::config::{Host, ServeConfig};
+use crate::config::{Administrator, Host, ServeConfig};
 use crate::edge;
 use crate::error::Error;
 use crate::prepare::{self, KubeletFiles, Prepared};
@@ -198,7 +198,8 @@ impl Server {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
             authorizer: Arc::new(Authorizers::of(&chain.authorization)),
-            signing: Some(Signing {
+            // Nobody would believe what another one signs.
+            signing: (config.administrator == Administrator::Made).then(|| Signing {
                 authority: prepared.signing.clone(),
                 duration: config.operating.signing_duration,
             }),

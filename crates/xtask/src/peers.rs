@@ -1,5 +1,5 @@
 //! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager,
-//! kube-scheduler and sample-apiserver that tests and benches compare with or run.
+//! kube-scheduler, kubeadm and sample-apiserver that tests and benches compare with or run.
 //!
 //! In: the scratch Go modules under `tools/peers/`, one a version; upstream's end-to-end specs are one of
 //! them, built only when they are to be run. Out: binaries in a cache outside the
@@ -39,7 +39,7 @@ enum Program {
 /// The source of a module of tests.
 const TESTS: &str = "main_test.go";
 
-const RECIPES: [Recipe; 7] = [
+const RECIPES: [Recipe; 8] = [
     // The one that most tests and all benches run on, and the program that restores its backups.
     Recipe {
         folder: "etcd-3.6",
@@ -87,6 +87,13 @@ const RECIPES: [Recipe; 7] = [
             ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
             ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
         ],
+        stamps: KUBERNETES_STAMPS,
+        kind: Program::Command,
+    },
+    Recipe {
+        folder: "kubeadm-1.36",
+        module: "k8s.io/kubernetes",
+        programs: &[("kubeadm", "k8s.io/kubernetes/cmd/kubeadm")],
         stamps: KUBERNETES_STAMPS,
         kind: Program::Command,
     },

@@ -11,8 +11,8 @@ use forebay_pki::{CertificateFiles, ServingNames};
 
 use super::reader::Reader;
 use super::{
-    Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig, Serving, Tls, TlsPolicy,
-    admission, audit, authentication, authorization, front_proxy, operating,
+    Administrator, Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig, Serving,
+    Tls, TlsPolicy, admission, audit, authentication, authorization, front_proxy, operating,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -40,6 +40,7 @@ impl ServeConfig {
             etcd: etcd(&read)?,
             encryption: encryption(&read)?,
             event_ttl: read.parsed("event-ttl", unless_zero)?,
+            administrator: Administrator::Made,
             tls: tls(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication::decide(&read)?,
             front_proxy: front_proxy::decide(&read)?,

@@ -26,7 +26,7 @@ fn no_flags_serve_on_loopback_and_keep_everything_below_the_data_directory() {
     let config = config("");
     assert_eq!(config.listen().to_string(), "127.0.0.1:6443");
     assert_eq!(config.tls.cert_dir, PathBuf::from("./forebay-data/pki"));
-    assert_eq!(config.admin_kubeconfig(), PathBuf::from("./forebay-data/admin.kubeconfig"));
+    assert_eq!(config.admin_kubeconfig(), Some(PathBuf::from("./forebay-data/admin.kubeconfig")));
     assert_eq!(config.etcd_prefix, "/registry");
     assert_eq!(config.event_ttl, Some(Duration::from_secs(3600)));
     let AuthorizationSource::Flags(chain) = &config.authorization else { panic!("flags") };

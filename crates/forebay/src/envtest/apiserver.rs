@@ -1,56 +1,38 @@
-//! Under the name `kube-apiserver`: `forebay serve` with kube-apiserver's ways where tests rely on them.
+//! envtest's server: `forebay serve` with kube-apiserver's ways where tests rely on them.
 //!
-//! In: the arguments that envtest gives. Out: a server whose data is in a new directory below `--cert-dir`,
+//! In: the flags that envtest gives. Out: a server whose data is in a new directory below `--cert-dir`,
 //! that serves the certificate which is there, and that ends with its parent. `--etcd-servers` is a warning
 //! that says where the data is. Never: reads the environment, which is the tests' own; shares a path with
 //! another server.
 
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use forebay_controllers::Selection;
 use forebay_embedded::Syncs;
 use forebay_rt::Random;
 use jiff::Timestamp;
 
 use crate::config::{Host, ServeConfig};
 use crate::error::Error;
-use crate::flags::layers::Raw;
-use crate::flags::{argv, help};
+use crate::flags::layers::{Layer, Raw};
 use crate::logging;
 use crate::parent::Parent;
 use crate::prepare::Prepared;
 use crate::serve::{self, Until};
-use crate::version::KUBERNETES_VERSION;
 use forebay_pki::{CertificateFiles, private_files};
 
 /// Runs the server.
 ///
 /// # Errors
 /// As `forebay serve`.
-pub fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Error> {
-    let parent = Parent::this();
-    let mut arguments = arguments.peekable();
-    if arguments.peek().is_some_and(|first| first == "--version") {
-        return Ok(writeln!(out, "Kubernetes {KUBERNETES_VERSION}")?);
-    }
-    let typed = argv::parse(arguments)?;
-    if typed.help {
-        return Ok(out.write_all(help::kube_apiserver().as_bytes())?);
-    }
-    if let Some(argument) = typed.rest.first() {
-        return Err(Error::Usage(format!("unexpected argument: {argument}")));
-    }
-    let mut raw = Raw::collect(typed.flags, std::iter::empty())?;
+pub fn run(typed: Layer, parent: Parent, out: &mut dyn Write) -> Result<(), Error> {
+    let mut raw = Raw::collect(typed, std::iter::empty())?;
     let etcd_servers = raw.set_aside("etcd-servers");
+    // kube-apiserver has none, and tests rely on it that nobody deletes what they look at.
+    raw.unless_given("controllers", "");
     let mut config = ServeConfig::decide(&raw, &Host::this())?;
-    if raw.get("controllers").is_none() {
-        // kube-apiserver has none, and tests rely on it that nobody deletes what they look at.
-        config.controllers = Selection::default();
-    }
     logging::init(config.verbosity);
 
     let data_dir = DataDir::new(&raw, &mut config)?;
@@ -162,7 +144,10 @@ fn fresh(below: &Path) -> Result<PathBuf, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
+    use crate::flags::argv;
     use forebay_scratch::Scratch;
 
     fn config(flags: &[String]) -> (Raw, ServeConfig) {

@@ -51,8 +51,15 @@ accepted and listed in a warning; those that protect something, such as
 ";
 
 const APISERVER_HEAD: &str = "\
-Run the API server as envtest starts it: its data is in a new directory below --cert-dir, it serves
-the apiserver.crt that is there, takes no flag from the environment, and ends with its parent.
+Run the API server under kube-apiserver's name, for manifests and for envtest.
+
+With --tls-cert-file, or with etcd behind TLS or on another machine, it is a cluster's, as kubeadm's
+manifest starts it: it listens on all addresses, runs no controllers, and makes and writes nothing of
+its own where certificates, keys and etcd are given.
+
+Else it is envtest's: its data is in a new directory below --cert-dir, it serves the apiserver.crt
+that is there, takes no flag from the environment, does not use --etcd-servers, and ends with its
+parent.
 
 Usage:
   kube-apiserver [flags]
@@ -61,8 +68,7 @@ Usage:
 const APISERVER_TAIL: &str = "
 The other flags of kube-apiserver are known too. Those without which nothing gets weaker are
 accepted and listed in a warning; those that protect something, such as
---etcd-servers-overrides, are refused until they are served. --etcd-servers is not used: objects are
-kept in the data directory.
+--etcd-servers-overrides, are refused until they are served.
 ";
 
 /// `forebay serve --help`

@@ -120,6 +120,18 @@ impl Raw {
         self.given.get(name)
     }
 
+    /// Gives a flag that nobody gave: another default than the table's.
+    pub fn unless_given(&mut self, name: &str, value: &str) {
+        let mut layer = Layer::new(Origin::Default);
+        layer.add(
+            table::find(name).unwrap_or_else(|| panic!("--{name} is not in the table")),
+            value.to_owned(),
+        );
+        for (name, given) in layer.given {
+            self.given.entry(name).or_insert(given);
+        }
+    }
+
     /// Takes a flag out, for those who deal with it themselves; whether it was given.
     pub fn set_aside(&mut self, name: &str) -> bool {
         self.given.remove(name).is_some()
@@ -214,6 +226,18 @@ mod tests {
         assert_eq!(of("v"), None);
         assert_eq!(of("secure-port"), None);
         assert!(raw.warnings.is_empty());
+    }
+
+    #[test]
+    fn another_default_counts_where_nobody_gave_the_flag() {
+        let mut raw = collect(&[("secure-port", "1")], &[]).expect("collects");
+        raw.unless_given("secure-port", "2");
+        raw.unless_given("bind-address", "0.0.0.0");
+        raw.unless_given("controllers", "");
+        let values = |name| raw.get(name).map(|given| given.values.join("|"));
+        assert_eq!(values("secure-port").as_deref(), Some("1"));
+        assert_eq!(values("bind-address").as_deref(), Some("0.0.0.0"));
+        assert_eq!(values("controllers").as_deref(), Some(""), "an empty list is none, not the table's");
     }
 
     #[test]
