@@ -13,6 +13,7 @@ pub mod envtest;
 pub mod etcd;
 pub mod https;
 pub mod needs;
+pub mod node;
 mod normal;
 pub mod pki;
 pub mod ports;
@@ -26,6 +27,7 @@ pub mod wait;
 mod watchdog;
 
 pub use clientgo::{Detector, Scenario};
+pub use node::{Images, ServingNode};
 pub use python::Python;
 pub use server::{ControlPlane, Implementation};
 pub use session::{BackgroundCommand, Session};
