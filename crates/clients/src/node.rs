@@ -138,6 +138,11 @@ impl Api {
     }
 }
 
+/// What was asked of an object that has changed meanwhile, or is gone: the next look tells.
+fn or_gone(asked: Result<(), String>) -> Result<(), String> {
+    asked.or_else(|why| if why.starts_with("409 ") || why.starts_with("404 ") { Ok(()) } else { Err(why) })
+}
+
 fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
@@ -238,7 +243,7 @@ impl Keeper {
                 Some(0) => Ok(()),
                 _ => {
                     let now = json!({ "gracePeriodSeconds": 0, "preconditions": { "uid": uid } });
-                    self.place.api.ask("DELETE", &path, &now).map(drop)
+                    or_gone(self.place.api.ask("DELETE", &path, &now).map(drop))
                 }
             };
         }
@@ -267,10 +272,7 @@ impl Keeper {
             whole["kind"] = "Pod".into();
             whole["status"] = status.clone();
             let told = self.place.api.ask("PUT", &format!("{path}/status"), &whole);
-            told.map(|_| kept.told = status).or_else(|why| {
-                // It has changed, or is gone: the next look tells.
-                if why.starts_with("409 ") || why.starts_with("404 ") { Ok(()) } else { Err(why) }
-            })
+            or_gone(told.map(|_| kept.told = status))
         };
         said.into_iter().for_each(|why| self.say(why));
         result
