@@ -8,6 +8,7 @@
 //! empty and projected ones, which a pod is refused for, in its status; what is in a volume followed once it
 //! is there.
 
+mod api;
 mod container;
 mod images;
 mod probe;
@@ -22,10 +23,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::https::{self, Call, Credentials};
 use crate::server::ControlPlane;
 use crate::watchdog::Watchdog;
 
+use api::{Api, each, now, or_gone, text_of};
 use container::{Container, Place};
 pub use images::Images;
 
@@ -80,11 +81,6 @@ impl Drop for ServingNode {
     }
 }
 
-/// Now, as objects have it.
-fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// The Node as it registers itself.
 fn node(address: Ipv4Addr) -> Value {
     let room = json!({ "cpu": "16", "memory": "64Gi", "ephemeral-storage": "1000Gi", "pods": "500" });
@@ -113,43 +109,6 @@ fn node(address: Ipv4Addr) -> Value {
             ],
         },
     })
-}
-
-/// The server, as the node's owner asks it.
-struct Api {
-    port: u16,
-    credentials: Credentials,
-}
-
-impl Api {
-    /// The answer's body, or an error that begins with its code.
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
-        let text = if body.is_null() { String::new() } else { body.to_string() };
-        let answer = https::call(self.port, &self.credentials, &Call { method, path, body: &text })?;
-        let read = serde_json::from_str(&answer.body).unwrap_or(Value::Null);
-        match answer.code {
-            200..=299 => Ok(read),
-            code => Err(format!("{code} {method} {path}: {}", text_of(&read["message"]))),
-        }
-    }
-
-    fn get(&self, path: &str) -> Result<Value, String> {
-        self.ask("GET", path, &Value::Null)
-    }
-}
-
-/// What was asked of an object that has changed meanwhile, or is gone: the next look tells.
-fn or_gone(asked: Result<(), String>) -> Result<(), String> {
-    asked.or_else(|why| if why.starts_with("409 ") || why.starts_with("404 ") { Ok(()) } else { Err(why) })
-}
-
-fn text_of(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// The elements of a list that may be absent.
-fn each(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 /// What the node's thread has.
@@ -301,11 +260,5 @@ mod tests {
         let ready = each(&node["status"]["conditions"]).find(|condition| condition["type"] == "Ready");
         assert_eq!(ready.expect("one")["status"], "True");
         assert_eq!(node["status"]["addresses"][0]["address"], "192.0.2.7");
-    }
-
-    #[test]
-    fn times_are_whole_seconds_of_utc() {
-        let now = now();
-        assert_eq!((now.len(), &now[10..11], &now[19..]), (20, "T", "Z"), "{now}");
     }
 }

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::api::{Api, each, now, text_of};
 use super::images::{Images, Program};
 use super::probe::Probe;
 use super::status::{Seen, begins_anew};
-use super::{Api, each, now, text_of, volumes};
+use super::volumes;
 use crate::process::Process;
 use crate::watchdog::Watchdog;
 

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 use serde_json::Value;
 
-use super::each;
+use super::api::each;
 
 /// Longest wait for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use super::each;
+use super::api::each;
 
 /// A container, as its pod's status shows it.
 pub(super) struct Seen<'a> {

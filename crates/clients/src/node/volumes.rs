@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Api, each, text_of};
+use super::api::{Api, each, text_of};
 
 /// By their paths in the volume.
 type Files = Vec<(String, Vec<u8>)>;
