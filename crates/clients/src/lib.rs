@@ -14,6 +14,7 @@ pub mod etcd;
 pub mod https;
 pub mod kubeadm;
 pub mod needs;
+pub mod node;
 mod normal;
 pub mod pki;
 pub mod ports;
@@ -27,6 +28,7 @@ pub mod wait;
 mod watchdog;
 
 pub use clientgo::{Detector, Scenario};
+pub use node::{Images, ServingNode};
 pub use python::Python;
 pub use server::{ControlPlane, Implementation};
 pub use session::{BackgroundCommand, Session};

@@ -4,6 +4,7 @@
 //! death does not end.
 
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -21,7 +22,7 @@ const LOG_LINES: usize = 60;
 
 #[derive(Debug)]
 pub struct Process {
-    name: &'static str,
+    name: String,
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
@@ -30,11 +31,7 @@ pub struct Process {
 impl Process {
     /// Starts `command` with its output appended to `<name>.out` and `<name>.log` in the watchdog's
     /// directory.
-    pub fn start(
-        name: &'static str,
-        command: &mut Command,
-        watchdog: &mut Watchdog,
-    ) -> Result<Process, String> {
+    pub fn start(name: &str, command: &mut Command, watchdog: &mut Watchdog) -> Result<Process, String> {
         let stdout = watchdog.dir().join(format!("{name}.out"));
         let stderr = watchdog.dir().join(format!("{name}.log"));
         let open = |path: &Path| {
@@ -49,7 +46,7 @@ impl Process {
             .spawn()
             .map_err(|e| format!("cannot start {name}: {e}"))?;
         watchdog.add(child.id())?;
-        Ok(Process { name, child, stdout, stderr })
+        Ok(Process { name: name.to_owned(), child, stdout, stderr })
     }
 
     /// Whether it still runs; if not, the error shows how it ended and what it logged.
@@ -58,6 +55,15 @@ impl Process {
             None => Ok(()),
             Some(status) => Err(format!("{} ended: {status}\n{}", self.name, self.log_end())),
         }
+    }
+
+    /// What it ended with, if it has; 128 and the signal, as a shell has it, if a signal ended it.
+    pub fn exit_code(&mut self, watchdog: &mut Watchdog) -> Result<Option<i32>, String> {
+        let Some(status) = self.child.try_wait().map_err(|e| format!("{}: {e}", self.name))? else {
+            return Ok(None);
+        };
+        watchdog.remove(self.child.id())?;
+        Ok(status.code().or_else(|| status.signal().map(|signal| 128 + signal)))
     }
 
     /// Ends it by SIGKILL.
@@ -86,7 +92,7 @@ impl Process {
 
     /// Asks it to end by SIGTERM, and waits until it has.
     pub fn terminate(&mut self, watchdog: &mut Watchdog) -> Result<(), String> {
-        let name = self.name;
+        let name = self.name.clone();
         self.signal(Signal::TERM)?;
         // It is reaped as soon as it has ended. Should we die before that, it still ends by itself.
         watchdog.remove(self.child.id())?;

@@ -101,8 +101,10 @@ impl Rival {
             "--service-account-signing-key-file=sa.key".to_owned(),
             // As ours, and as kubeadm has it.
             "--allow-privileged".to_owned(),
-            format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")),
         ]);
+        if !self.flags.iter().any(|flag| flag.starts_with("--disable-admission-plugins")) {
+            args.push(format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")));
+        }
         args.extend(self.flags.iter().cloned());
         args
     }

@@ -108,19 +108,9 @@ impl ControlPlane {
     /// # Errors
     /// As for [`ControlPlane::start`].
     pub fn start_rival_before_others(cluster: &Cluster, dir: &Path) -> Result<ControlPlane, String> {
-        pki::write_front_proxy(dir)?;
-        let file = |flag: &str, name: &str| format!("--{flag}={}", dir.join(name).display());
-        let flags = [
-            file("requestheader-client-ca-file", "front-proxy-ca.crt"),
-            file("proxy-client-cert-file", "front-proxy-client.crt"),
-            file("proxy-client-key-file", "front-proxy-client.key"),
-            "--requestheader-allowed-names=front-proxy-client".to_owned(),
-            "--requestheader-username-headers=X-Remote-User".to_owned(),
-            "--requestheader-uid-headers=X-Remote-Uid".to_owned(),
-            "--requestheader-group-headers=X-Remote-Group".to_owned(),
-            "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
-        ];
-        ControlPlane::start_rival_told(cluster, &flags.each_ref().map(String::as_str))
+        let flags = front_proxy(dir)?;
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        ControlPlane::start_rival_told(cluster, &flags)
     }
 
     /// Starts a real kube-apiserver with `flags` on an etcd of its own, and waits for `/readyz`.
@@ -318,14 +308,37 @@ impl Drop for ControlPlane {
     }
 }
 
+/// Makes the certificates in `dir` by which a kube-apiserver is known to the servers behind it, and returns
+/// the flags that name them.
+///
+/// # Errors
+/// They cannot be made or written.
+pub fn front_proxy(dir: &Path) -> Result<[String; 8], String> {
+    pki::write_front_proxy(dir)?;
+    let file = |flag: &str, name: &str| format!("--{flag}={}", dir.join(name).display());
+    Ok([
+        file("requestheader-client-ca-file", "front-proxy-ca.crt"),
+        file("proxy-client-cert-file", "front-proxy-client.crt"),
+        file("proxy-client-key-file", "front-proxy-client.key"),
+        "--requestheader-allowed-names=front-proxy-client".to_owned(),
+        "--requestheader-username-headers=X-Remote-User".to_owned(),
+        "--requestheader-uid-headers=X-Remote-Uid".to_owned(),
+        "--requestheader-group-headers=X-Remote-Group".to_owned(),
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
+    ])
+}
+
 /// `FOREBAY_*` variables are the server's flags, so it gets no environment of ours but where programs are.
 fn forebay(binary: &Path, flags: &[String], port: u16, watchdog: &mut Watchdog) -> Result<Process, String> {
     let mut command = Command::new(binary);
     // Without controllers, as kube-apiserver is: the sessions say the same to both. So nobody makes service
     // accounts, and pods are to need none, there and here.
-    let ours = ["serve", "--controllers=", "--data-dir", "data", "--secure-port", &port.to_string()];
-    command.args(ours).arg("--disable-admission-plugins=ServiceAccount");
-    if !flags.iter().any(|flag| flag.starts_with("--authorization-mode")) {
+    command.args(["serve", "--controllers=", "--data-dir", "data", "--secure-port", &port.to_string()]);
+    let says = |flag: &str| flags.iter().any(|said| said.starts_with(flag));
+    if !says("--disable-admission-plugins") {
+        command.arg("--disable-admission-plugins=ServiceAccount");
+    }
+    if !says("--authorization-mode") {
         // As kube-apiserver, which is told nothing of it either.
         command.arg("--authorization-mode=AlwaysAllow");
     }

@@ -248,7 +248,10 @@ fn recount(
     match evaluator {
         Evaluator::Pods => {
             let pod = tree(object)?;
-            usage::has_less(pod.as_object()?, seconds).then_some(now)
+            // One that was given a deadline has left the quotas of those without, which nobody tells.
+            let may_be_other = !pod["spec"]["activeDeadlineSeconds"].is_null();
+            let later = may_be_other.then(|| now + limits::QUOTA_RECOUNT_PAUSE);
+            if usage::has_less(pod.as_object()?, seconds) { Some(now) } else { later }
         }
         Evaluator::Services | Evaluator::VolumeClaims => Some(now + limits::QUOTA_RECOUNT_PAUSE),
         Evaluator::ResourceClaims | Evaluator::Objects { .. } => None,

@@ -63,6 +63,19 @@ async fn what_is_there_is_counted_and_what_is_gone_is_given_back() {
 }
 
 #[tokio::test]
+async fn a_pod_that_is_given_a_deadline_leaves_the_quotas_of_those_without() {
+    let world = World::with(CONTROLLER).await;
+    let mut scoped = quota(json!({"pods": "1"}));
+    scoped["spec"]["scopes"] = json!(["NotTerminating"]);
+    world.create("@v1/resourcequotas/default", scoped).await;
+    used(&world, json!({"pods": "0"})).await;
+    world.create("@v1/pods/default", pod("p", "1")).await;
+    used(&world, json!({"pods": "1"})).await;
+    world.merge("@v1/pods/default/p", json!({"spec": {"activeDeadlineSeconds": 3600}})).await;
+    used(&world, json!({"pods": "0"})).await;
+}
+
+#[tokio::test]
 async fn a_dry_run_is_refused_and_counts_nothing() {
     let world = World::with(CONTROLLER).await;
     world.create("@v1/resourcequotas/default", quota(json!({"count/configmaps": "1"}))).await;

@@ -1,8 +1,8 @@
 //! The peers: the real etcd in three versions and etcdutl, kube-apiserver, kubectl, kube-controller-manager,
 //! kube-scheduler, kubeadm and sample-apiserver that tests and benches compare with or run.
 //!
-//! In: the scratch Go modules under `tools/peers/`, one a version; upstream's end-to-end specs are one of
-//! them, built only when they are to be run. Out: binaries in a cache outside the
+//! In: the scratch Go modules under `tools/peers/`, one a version; upstream's end-to-end specs, with what
+//! their pods run, are two of them, built only when they are to be run. Out: binaries in a cache outside the
 //! repository, `<cache>/<module>-<version>/<binary>`, and a link `<cache>/bin/<name>` to each, which is what
 //! others use. Never: built again while the recipe they were built from is unchanged; anything written into
 //! the repository. The Python client is kept beside them by `python.rs`.
@@ -107,14 +107,24 @@ const RECIPES: [Recipe; 8] = [
     },
 ];
 
-/// Upstream's end-to-end specs, which only `cargo xtask e2e` needs: they take long to build.
-const E2E: Recipe = Recipe {
-    folder: "e2e-1.36",
-    module: "k8s.io/kubernetes",
-    programs: &[("e2e.test", ".")],
-    stamps: KUBERNETES_STAMPS,
-    kind: Program::Tests,
-};
+/// Upstream's end-to-end specs, and what their pods run; only `cargo xtask e2e` needs them, and the former
+/// take long to build.
+const E2E: [Recipe; 2] = [
+    Recipe {
+        folder: "e2e-1.36",
+        module: "k8s.io/kubernetes",
+        programs: &[("e2e.test", ".")],
+        stamps: KUBERNETES_STAMPS,
+        kind: Program::Tests,
+    },
+    Recipe {
+        folder: "agnhost-1.36",
+        module: "k8s.io/kubernetes",
+        programs: &[("agnhost", "k8s.io/kubernetes/test/images/agnhost")],
+        stamps: KUBERNETES_STAMPS,
+        kind: Program::Command,
+    },
+];
 
 const ETCD: &str = "go.etcd.io/etcd/server/v3";
 const ETCDUTL: &str = "go.etcd.io/etcd/etcdutl/v3";
@@ -133,11 +143,11 @@ pub fn ensure_all() -> Done {
     python::ensure(&cache)
 }
 
-/// Builds upstream's end-to-end specs if they are missing, and says where they are.
-pub fn ensure_e2e() -> Result<PathBuf, String> {
+/// Builds upstream's end-to-end specs and what their pods run, if they are missing, and says where both are.
+pub fn ensure_e2e() -> Result<[PathBuf; 2], String> {
     let (cache, _lock) = locked_cache()?;
-    ensure(&E2E, &cache)?;
-    Ok(cache.join("bin").join(E2E.programs[0].0))
+    E2E.iter().try_for_each(|recipe| ensure(recipe, &cache))?;
+    Ok(E2E.each_ref().map(|recipe| cache.join("bin").join(recipe.programs[0].0)))
 }
 
 /// The cache, for this process alone as long as the file is open.
@@ -336,7 +346,7 @@ mod tests {
 
     #[test]
     fn every_recipe_names_a_module_that_its_folder_requires() {
-        for recipe in RECIPES.iter().chain([&E2E]) {
+        for recipe in RECIPES.iter().chain(&E2E) {
             let plan = Plan::read(recipe, Path::new("cache")).unwrap();
             assert!(plan.version.starts_with('v'), "{}: {}", recipe.folder, plan.version);
             let series = plan.version.trim_start_matches('v');
