@@ -27,7 +27,7 @@ async fn a_webhook_that_goes_without_a_word_is_told_of_as_go_does() {
         let read = json!({ "url": format!("{}/who/answer", hook.url()), "caBundle": hook.authority });
         let read = ClientConfig::read(&read);
         let calling = Calling {
-            url: read.url(10),
+            url: read.url(Duration::from_secs(10)),
             client: read,
             sort: None,
             address: None,
