@@ -84,8 +84,8 @@ struct Draw {
     name: String,
     /// Whether one of those that validate does not let everything pass.
     refuses: Cell<bool>,
-    /// Whether one of them gives objects another name: an apply that creates is not sent then, as kube-apiserver
-    /// stores its object by the name in the path with another one in it.
+    /// Whether one of them gives objects another name: an apply that creates is not sent then, as
+    /// kube-apiserver stores its object by the name in the path with another one in it.
     renames: Cell<bool>,
 }
 

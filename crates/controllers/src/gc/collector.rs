@@ -13,7 +13,7 @@ use forebay_object::Object;
 use forebay_registry::{CatalogChanges, Informer, Notice};
 use forebay_rt::{Clock, Random};
 
-use super::found::{Asked, Found};
+use super::found::{AskedWhen, FoundOwners};
 use super::graph::{DeletionState, Followed, Graph, ObjectReference, Uid};
 use super::kinds::Kinds;
 use super::work::{self, Attempt, Context, Dependents, Task, WorkItem};
@@ -44,8 +44,8 @@ pub struct Collector {
     followed: Followed,
     graph: Graph,
     queue: Queue<Uid>,
-    under_way: InFlight<(Uid, Asked, Attempt)>,
-    found: Found,
+    under_way: InFlight<(Uid, AskedWhen, Attempt)>,
+    found: FoundOwners,
     // Looked at again when the catalog changes: an owner is of a kind that is not served.
     unknown: HashSet<Uid>,
 }
@@ -72,7 +72,7 @@ impl Collector {
             graph: Graph::default(),
             queue: Queue::new(),
             under_way: InFlight::new(),
-            found: Found::default(),
+            found: FoundOwners::default(),
             unknown: HashSet::new(),
         }
     }
@@ -282,7 +282,7 @@ impl Collector {
         Some(named(served, reference.namespace, reference.name))
     }
 
-    fn finish(&mut self, uid: Uid, asked: Asked, outcome: Attempt) {
+    fn finish(&mut self, uid: Uid, asked: AskedWhen, outcome: Attempt) {
         let verdict = match outcome {
             Attempt::Owned(references) => {
                 let followed = references.iter().all(|reference| self.kinds.is_collected(reference));
@@ -310,7 +310,7 @@ impl Collector {
 /// Takes `object` into the graph, if that has to know of it.
 fn put(
     graph: &mut Graph,
-    found: &mut Found,
+    found: &mut FoundOwners,
     followed: Followed,
     object: &Arc<Object>,
     touched: &mut Vec<Uid>,

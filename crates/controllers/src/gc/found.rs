@@ -22,7 +22,7 @@ struct Place {
 
 /// The owners.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundOwners {
     by_uid: HashMap<Uid, Place>,
     // What was asked for before the last loss may have been lost since.
     losses: u64,
@@ -30,9 +30,9 @@ pub struct Found {
 
 /// When somebody began to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked(u64);
+pub struct AskedWhen(u64);
 
-impl Found {
+impl FoundOwners {
     /// Whether every owner of a dependent in `namespace` was found as it is named now.
     pub fn has_all(&self, namespace: &str, references: &[OwnerReference]) -> bool {
         references.iter().all(|reference| {
@@ -40,13 +40,13 @@ impl Found {
         })
     }
 
-    pub fn begin(&self) -> Asked {
-        Asked(self.losses)
+    pub fn begin(&self) -> AskedWhen {
+        AskedWhen(self.losses)
     }
 
     /// The owners that `references` name from `namespace` were there when they were asked for, which began at
     /// `asked`. Nothing is kept if an owner was lost since.
-    pub fn keep(&mut self, asked: Asked, namespace: &str, references: Vec<OwnerReference>) {
+    pub fn keep(&mut self, asked: AskedWhen, namespace: &str, references: Vec<OwnerReference>) {
         if asked != self.begin() {
             return;
         }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_owner_is_known_by_all_that_it_is_named_by() {
-        let mut found = Found::default();
+        let mut found = FoundOwners::default();
         found.keep(found.begin(), "a", vec![reference("1", "one"), reference("2", "two")]);
         assert!(found.has_all("a", &[reference("2", "two"), reference("1", "one")]));
         for (namespace, named) in [
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_before_a_loss_is_not_kept() {
-        let mut found = Found::default();
+        let mut found = FoundOwners::default();
         found.keep(found.begin(), "a", vec![reference("1", "one"), reference("2", "two")]);
         let asked = found.begin();
         found.lose("1");
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn no_more_are_kept_than_the_limit() {
-        let mut found = Found::default();
+        let mut found = FoundOwners::default();
         for number in 0..=limits::FOUND_OWNERS_MAX {
             found.keep(found.begin(), "a", vec![reference(&number.to_string(), "one")]);
         }

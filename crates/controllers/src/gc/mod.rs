@@ -6,7 +6,8 @@
 //!
 //! In: what happens to every object but events. Out: deletes and patches, each on exactly the state that it
 //! was decided on. Keeps of each object with owners where it is and who owns it, of some owners that they are
-//! there, and nothing of the others; all of it is read again at a restart. Never: decides on the graph alone that an owner is gone.
+//! there, and nothing of the others; all of it is read again at a restart. Never: decides on the graph alone
+//! that an owner is gone.
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/garbagecollector`.
 
