@@ -56,14 +56,14 @@ pub const MAP_BYTES: usize = 1_200;
 pub const OBJECT_BYTES: usize = 256;
 
 /// Steps that one evaluation takes: each part of the program that it comes by, each value that it looks at on
-/// its way through another, each [`STEP_BYTES`] of a text. A hundred for each unit of what a call may cost;
-/// by its cost alone it would take three or so. Upstream has no such bound: there a list of lists costs as
+/// its way through another, each [`STEP_BYTES`] of a text. Ten for each unit of what a call may cost; by its
+/// cost alone it would take three or so. Upstream has no such bound: there a list of lists costs as
 /// much to compare as it has lists. At the limit it ends as if its budget were spent.
-pub const STEPS_MAX: u64 = 100 * PER_CALL_COST_MAX;
+pub const STEPS_MAX: u64 = 10 * PER_CALL_COST_MAX;
 
 /// The same of evaluations that belong together: those of a policy with one parameter, of all rules about
-/// one object. Twenty for each unit of their budget.
-pub const SHARED_STEPS_MAX: u64 = 200 * PER_CALL_COST_MAX;
+/// one object. Five for each unit of their budget: they are taken without a pause.
+pub const SHARED_STEPS_MAX: u64 = 50 * PER_CALL_COST_MAX;
 
 /// Bytes of a text that one step looks at.
 pub const STEP_BYTES: usize = 64;
