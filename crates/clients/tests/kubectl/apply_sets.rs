@@ -1,4 +1,4 @@
-//! apply --prune with an apply set: what left it is deleted.
+//! apply --prune with an apply set: what left it is deleted, kind by kind in any order.
 
 use expect_test::expect;
 
@@ -13,8 +13,8 @@ fn an_apply_set_prunes_what_left_it() {
         KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml -f deployment.yaml -f service.yaml
         kubectl get configmap set -o yaml
         kubectl get configmap,deployment,service -l applyset.kubernetes.io/part-of -o name
-        KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml --dry-run=server
-        KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml
+        KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml --dry-run=server | sort
+        KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml | sort
         kubectl get configmap,deployment,service -l applyset.kubernetes.io/part-of -o name
         kubectl get configmap set -o yaml
         "#,
@@ -49,11 +49,11 @@ fn an_apply_set_prunes_what_left_it() {
             configmap/app
             deployment.apps/web
             service/web
-            $ KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml --dry-run=server
+            $ KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml --dry-run=server | sort
             configmap/app serverside-applied (server dry run)
             deployment.apps/web pruned (server dry run)
             service/web pruned (server dry run)
-            $ KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml
+            $ KUBECTL_APPLYSET=true kubectl apply --server-side -n apply-set --prune --applyset=configmaps/set -f configmap.yaml | sort
             configmap/app serverside-applied
             deployment.apps/web pruned
             service/web pruned
