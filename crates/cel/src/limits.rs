@@ -61,9 +61,9 @@ pub const OBJECT_BYTES: usize = 256;
 /// much to compare as it has lists. At the limit it ends as if its budget were spent.
 pub const STEPS_MAX: u64 = 10 * PER_CALL_COST_MAX;
 
-/// The same of evaluations that belong together: those of a policy with one parameter, of all rules about
-/// one object. Five for each unit of their budget: they are taken without a pause.
-pub const SHARED_STEPS_MAX: u64 = 50 * PER_CALL_COST_MAX;
+/// The same of evaluations that belong together: of all rules about one object. Two for each unit of their
+/// budget: they are taken without a pause, some tenths of a second.
+pub const SHARED_STEPS_MAX: u64 = 20 * PER_CALL_COST_MAX;
 
 /// Bytes of a text that one step looks at.
 pub const STEP_BYTES: usize = 64;

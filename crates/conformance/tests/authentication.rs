@@ -1,5 +1,5 @@
 //! Who somebody is, by ours and by kube-apiserver under the same configuration: tokens of providers that are
-//! good and bad in every way, those of service accounts, and requests that are made as somebody else.
+//! good and bad in every way, and requests that are made as somebody else.
 //!
 //! In: tokens of a provider of the test, headers of impersonation. Out: every difference.
 
@@ -9,15 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use forebay_clients::etcd::{Cluster, Security};
 use forebay_clients::{ControlPlane, needs};
+use forebay_conformance::Peer;
 use forebay_conformance::pair::{RawAnswer, Request};
-use forebay_conformance::{Pair, Peer};
 use forebay_hook::Hook;
 use forebay_hook::tokens::{Signer, discovery};
 use forebay_rt::Clock;
-use forebay_scratch::Scratch;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -462,45 +461,4 @@ async fn acting_as_somebody_else_is_allowed_and_refused_the_same() {
     }
     println!("figure: {all} requests as somebody else, {different} differ");
     assert!(different == 0, "{different} of {all} differ:\n{failure}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_of_service_accounts_on_p521_is_told_and_signs_as_at_kube_apiserver() {
-    if !needs::peers_or_skip() {
-        return;
-    }
-    let (scratch, key) = (Scratch::new(), include_str!("../../auth/src/tokens/testdata/p521.sec1.b64"));
-    let file = scratch.path().join("p521.key");
-    let pem = format!("-----BEGIN EC PRIVATE KEY-----\n{key}-----END EC PRIVATE KEY-----\n");
-    std::fs::write(&file, pem).expect("the key");
-    let flag = |name: &str| format!("--service-account-{name}={}", file.display());
-    let (verifying, signing) = (flag("key-file"), flag("signing-key-file"));
-    let (pair, _cluster) = Pair::start_told(&[&verifying, &signing]).await.expect("both servers");
-    let mut told = Vec::new();
-    for peer in [&pair.ours, &pair.theirs] {
-        let send = async |method: Method, path: &str, body: Value| {
-            let body = Some(&body).filter(|body| !body.is_null());
-            peer.send(method, path, body).await.expect("an answer")
-        };
-        let keys = send(Method::GET, "/openid/v1/jwks", Value::Null).await.body;
-        let all = keys["keys"].as_array().cloned().unwrap_or_default();
-        let known = all.into_iter().find(|key| key["crv"] == "P-521");
-        let accounts = "/api/v1/namespaces/default/serviceaccounts";
-        let made = send(Method::POST, accounts, json!({ "metadata": { "name": "robot" } })).await;
-        assert_eq!(made.code, 201, "{made:?}");
-        let made = send(Method::POST, &format!("{accounts}/robot/token"), json!({})).await;
-        let token = made.body["status"]["token"].as_str().unwrap_or_default().to_owned();
-        let header = token.split('.').next().and_then(|head| URL_SAFE_NO_PAD.decode(head).ok());
-        let header: Value = serde_json::from_slice(&header.unwrap_or_default()).expect("a header");
-        let review = json!({ "spec": { "token": token } });
-        let review = send(Method::POST, "/apis/authentication.k8s.io/v1/tokenreviews", review).await;
-        told.push((known, header, review.body["status"]["user"]["username"].clone()));
-    }
-    assert_eq!(told[0], told[1]);
-    let (known, header, user) = &told[0];
-    assert_eq!(
-        (&header["alg"], known.as_ref().map(|key| &key["kid"])),
-        (&json!("ES512"), Some(&header["kid"]))
-    );
-    assert_eq!(user, "system:serviceaccount:default:robot");
 }

@@ -9,11 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forebay_cel::limits::{PER_CALL_COST_MAX, SHARED_STEPS_MAX};
+use forebay_cel::limits::PER_CALL_COST_MAX;
 use forebay_cel::{Activation, Composer, Error, Evaluation, Spent, Value};
 
 use crate::compile::Compiled;
-use crate::limits::{COMPOSED_HEIGHT, NESTED_HEIGHT_MAX, STEPS_PAID};
+use crate::limits::{COMPOSED_HEIGHT, NESTED_HEIGHT_MAX, POLICY_STEPS_MAX, STEPS_PAID};
 
 /// By name; of several of one name the last.
 pub(crate) type Variables = BTreeMap<Arc<str>, Result<Compiled, String>>;
@@ -41,7 +41,7 @@ impl<'a> Composition<'a> {
             made: RefCell::default(),
             cost: Cell::new(0),
             height: Cell::new(0),
-            spent: Spent::of_steps(SHARED_STEPS_MAX),
+            spent: Spent::of_steps(POLICY_STEPS_MAX),
             kept: Cell::new(0),
             paid: Cell::new(0),
         }
