@@ -181,6 +181,7 @@ pub const CLAIMS: &[Claim] = &[
     ])),
     claim(WRITES, "`fieldManager`", Asked(&[
         post("/api/v1/namespaces/default/configmaps?dryRun=All&fieldManager=%0a", r#"{"metadata":{"name":"x"}}"#, 422).says("fieldManager"),
+        post("/api/v1/namespaces/default/configmaps?dryRun=All&fieldManager=mine", r#"{"metadata":{"name":"x"},"data":{"k":"v"}}"#, 201).says("mine"),
     ])),
     claim(WRITES, "`resourceVersion`, `uid` in the object; `preconditions` of a delete", Asked(&[
         ask("PUT", THING, 409).sends(r#"{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t","resourceVersion":"1"}}"#),
