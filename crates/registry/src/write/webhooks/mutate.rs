@@ -14,10 +14,9 @@ use super::ask::{Asking, Heard, Invocation, Shown, are_asked, keep};
 use super::reinvoked::Reinvoked;
 use crate::context::Context;
 use crate::limits::TOLD_MAX;
-use crate::owners::entries_of;
 use crate::patch::{self, Unapplied};
+use crate::write::Write;
 use crate::write::policies::{Unknown, take};
-use crate::write::{Input, Write};
 
 /// By which name they are turned off.
 const MUTATING: &str = "MutatingAdmissionWebhook";
@@ -75,7 +74,7 @@ async fn pass(
         {
             let begun = asking.begin(webhook, WebhookSort::Mutating);
             let place = format!("round_{round}_index_{at}");
-            let called = call(write, &asking, (&invocation, &place), &mut shown, reinvoked).await;
+            let called = call(write, &asking, (&invocation, &place), &mut shown).await;
             let mutated = matches!(called, Ok(true));
             reinvoked.asked(webhook, mutated);
             let key = |before: &str| format!("{before}{ANNOTATED}{place}");
@@ -99,7 +98,6 @@ async fn call(
     asking: &Asking<'_>,
     (invocation, place): (&Invocation, &str),
     shown: &mut Shown,
-    reinvoked: &mut Reinvoked,
 ) -> Result<bool, CallFailure> {
     let context = write.target.context.clone();
     let asked = asking.call(write, invocation, WebhookSort::Mutating, shown);
@@ -125,20 +123,11 @@ async fn call(
     let gvk = asking.view.kind_shown(write, invocation.equivalent);
     let served = asking.view.served_as(invocation.equivalent);
     let served = served.as_deref().unwrap_or(&write.target.served);
-    let times_are_new = has_new_times(write);
     take(write, served, &gvk, patched, Unknown::Dropped, trees).await.map_err(internal)?;
     noted.into_iter().for_each(|noted| context.annotate(|| (format!("{PATCHED}{place}"), noted)));
     let is_changed = trees.object.as_ref() != Some(&before);
     shown.refreshed(write)?;
-    Ok(reinvoked.patched(is_changed, times_are_new))
-}
-
-/// Whether the object is built in, and who owns its fields was told of this write.
-fn has_new_times(write: &Write<'_>) -> bool {
-    let is_object = matches!(write.input, Input::Object(_) | Input::Patch(_) | Input::Apply(_));
-    is_object
-        && !write.served().is_custom()
-        && entries_of(&write.proposed) != write.old.as_ref().map(entries_of).unwrap_or_default()
+    Ok(is_changed)
 }
 
 fn unapplied(why: Unapplied) -> CallFailure {

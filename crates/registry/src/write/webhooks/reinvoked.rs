@@ -25,8 +25,6 @@ pub(crate) struct Reinvoked {
     left: Option<[u8; 32]>,
     /// Whether one of them changed the object in this round.
     pub(crate) is_changed: bool,
-    /// Whether a patch was applied: a built-in object is read from its text then, which has whole seconds.
-    is_patched: bool,
 }
 
 impl Reinvoked {
@@ -51,16 +49,6 @@ impl Reinvoked {
     pub(super) fn is_asked(&self, webhook: &Webhook) -> bool {
         // Once: for each webhook, in a set.
         !self.is_again || self.again.contains(&webhook.id)
-    }
-
-    /// A patch was applied, by which the object has changed or not. Upstream compares the objects as it holds
-    /// them: the first patch also takes the fractions of a second from the times of who owns its fields, if
-    /// they are new, and counts as a change for that alone.
-    ///
-    /// - `times_are_new`: the object is built in, and the write is told of in its `managedFields`.
-    pub(super) fn patched(&mut self, has_changed: bool, times_are_new: bool) -> bool {
-        let is_first = !std::mem::replace(&mut self.is_patched, true);
-        has_changed || (is_first && times_are_new)
     }
 
     /// One was asked.
@@ -130,16 +118,6 @@ mod tests {
         // What it changes now was asked about before.
         reinvoked.asked(&hooks[0], true);
         assert!(reinvoked.is_asked(&hooks[1]));
-    }
-
-    #[test]
-    fn the_first_patch_rounds_new_times() {
-        let mut reinvoked = Reinvoked::default();
-        assert!(reinvoked.patched(false, true));
-        assert!(!reinvoked.patched(false, true), "they are whole seconds by now");
-        assert!(reinvoked.patched(true, false));
-        assert!(!reinvoked.again().patched(false, true));
-        assert!(!Reinvoked::default().patched(false, false));
     }
 
     #[test]
