@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use forebay_apimachinery::GroupResource;
+use forebay_apimachinery::resource::split_api_version;
 use forebay_catalog::{Catalog, Served};
 
 use crate::meta::OwnerReference;
@@ -15,16 +16,12 @@ pub struct Kinds {
     // Those that can be collected, in the version that they are stored in, or in another one if that is not
     // served.
     by_resource: HashMap<GroupResource, Arc<Served>>,
-    // apiVersion -> kind -> what an owner reference to it means
-    by_kind: HashMap<String, HashMap<Arc<str>, Arc<Served>>>,
 }
 
 impl Kinds {
     pub fn of(catalog: Arc<Catalog>) -> Kinds {
         let mut kinds = Kinds { catalog: catalog.clone(), ..Kinds::default() };
         for served in catalog.iter().filter(|served| served.store.is_some()) {
-            let version = kinds.by_kind.entry(served.gvk.api_version()).or_default();
-            version.entry(served.gvk.kind.clone()).or_insert_with(|| served.clone());
             let resource = served.gvr.group_resource();
             if is_collected(served) && (served.is_storage_version() || kinds.resource(&resource).is_none()) {
                 kinds.by_resource.insert(resource, served.clone());
@@ -56,7 +53,11 @@ impl Kinds {
 
     /// The resource that an owner reference means.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Served>> {
-        self.by_kind.get(api_version)?.get(kind)
+        let (group, version) = split_api_version(api_version);
+        // The core group has no `/` before its version.
+        self.catalog
+            .stored_kind(group, version, kind)
+            .filter(|served| served.gvk.api_version() == api_version)
     }
 }
 
