@@ -96,6 +96,22 @@ impl Pair {
         let ours = Peer::of(ControlPlane::start_told(flags)?).await?;
         Ok((Pair { ours, theirs }, cluster))
     }
+
+    /// Sends each request to both, and says what is answered otherwise.
+    ///
+    /// # Panics
+    /// One of them does not answer.
+    pub async fn differences(&self, requests: impl IntoIterator<Item = (Method, String)>) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (method, path) in requests {
+            let ours = self.ours.send(method.clone(), &path, None).await.expect("an answer");
+            let theirs = self.theirs.send(method.clone(), &path, None).await.expect("an answer");
+            if ours != theirs {
+                differences.push(format!("{method} {path}\n  ours   {ours:?}\n  theirs {theirs:?}"));
+            }
+        }
+        differences
+    }
 }
 
 /// A client's configuration by which each answer is seen: kube's own sends again what is answered with 429,

@@ -31,15 +31,8 @@ async fn are_alike(requests: impl IntoIterator<Item = (Method, String)>) {
     for peer in [&pair.ours, &pair.theirs] {
         make_pods(peer).await;
     }
-    let mut faults = Vec::new();
-    for (method, path) in requests {
-        let path = format!("{PODS}/{path}");
-        let ours = pair.ours.send(method.clone(), &path, None).await.expect("an answer");
-        let theirs = pair.theirs.send(method.clone(), &path, None).await.expect("an answer");
-        if ours != theirs {
-            faults.push(format!("{method} {path}\n  ours   {ours:?}\n  theirs {theirs:?}"));
-        }
-    }
+    let requests = requests.into_iter().map(|(method, path)| (method, format!("{PODS}/{path}")));
+    let faults = pair.differences(requests).await;
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

@@ -168,8 +168,7 @@ async fn connections_are_judged_alike() {
     for peer in [&pair.ours, &pair.theirs] {
         deny_connections(peer).await;
     }
-    let mut faults = Vec::new();
-    for (method, path) in [
+    let requests = [
         (Method::POST, format!("{PODS}/p/exec?command=sh&command=-c&stdin=true&tty=1&container=c")),
         (Method::GET, format!("{PODS}/p/exec?stdin=false&stdout=true")),
         (Method::POST, format!("{PODS}/p/attach?stdin&tty=0")),
@@ -179,13 +178,8 @@ async fn connections_are_judged_alike() {
         (Method::GET, format!("{PODS}/p/proxy/some/where?path=else")),
         (Method::PUT, "/api/v1/namespaces/default/services/https:s:web/proxy".to_owned()),
         (Method::GET, "/api/v1/nodes/n/proxy/metrics".to_owned()),
-    ] {
-        let ours = pair.ours.send(method.clone(), &path, None).await.expect("an answer");
-        let theirs = pair.theirs.send(method.clone(), &path, None).await.expect("an answer");
-        if ours != theirs {
-            faults.push(format!("{method} {path}\n  ours   {ours:?}\n  theirs {theirs:?}"));
-        }
-    }
+    ];
+    let faults = pair.differences(requests).await;
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -195,7 +189,6 @@ async fn a_service_without_pods_behind_it_is_no_way_to_anybody() {
         return;
     }
     let pair = Pair::start().await.expect("both servers");
-    // Not by the client of the pair, which asks five times more, 31 s in all, for what is not available.
     let ask = |peer: &Peer, method: &str, path: &str| {
         let answer = peer.server.ask(Call { method, path, body: "" }).expect("an answer");
         (answer.code, serde_json::from_str::<Value>(&answer.body).unwrap_or_else(|_| json!(answer.body)))
