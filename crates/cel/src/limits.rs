@@ -61,9 +61,14 @@ pub const OBJECT_BYTES: usize = 256;
 /// much to compare as it has lists. At the limit it ends as if its budget were spent.
 pub const STEPS_MAX: u64 = 10 * PER_CALL_COST_MAX;
 
-/// The same of evaluations that belong together: of all rules about one object. Two for each unit of their
-/// budget: they are taken without a pause, some tenths of a second.
-pub const SHARED_STEPS_MAX: u64 = 20 * PER_CALL_COST_MAX;
+/// The same of evaluations that belong together, of all rules about one object or all expressions of a
+/// policy, besides those that their cost pays for: one for each unit of their budget, as they are taken
+/// without a pause.
+pub const SHARED_STEPS_MAX: u64 = 10 * PER_CALL_COST_MAX;
+
+/// Steps that a unit of cost pays for, once an evaluation is over: as many as it takes where values are
+/// flat. So what upstream's budgets allow is never refused for its steps.
+pub const STEPS_PAID: u64 = 3;
 
 /// Bytes of a text that one step looks at.
 pub const STEP_BYTES: usize = 64;

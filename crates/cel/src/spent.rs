@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use crate::error::Error;
 use crate::limits::{
-    ELEMENT_BYTES, ENTRY_BYTES, HOLDER_BYTES, MADE_BYTES_MAX, MAP_BYTES, STEP_BYTES, STEPS_MAX,
+    ELEMENT_BYTES, ENTRY_BYTES, HOLDER_BYTES, MADE_BYTES_MAX, MAP_BYTES, STEP_BYTES, STEPS_MAX, STEPS_PAID,
 };
 
 /// What one evaluation has spent, or several that belong together and keep each other's values.
@@ -16,6 +16,8 @@ use crate::limits::{
 pub struct Spent {
     made: Cell<u64>,
     steps: Cell<u64>,
+    /// Steps of the evaluations that are over which no cost has paid for.
+    unpaid: Cell<u64>,
     steps_max: u64,
 }
 
@@ -26,12 +28,20 @@ impl Default for Spent {
 }
 
 impl Spent {
-    /// - `steps_max`: how many steps all of them together may take.
+    /// - `steps_max`: how many steps all of them together may take besides those that are paid for.
     pub fn of_steps(steps_max: u64) -> Spent {
-        Spent { made: Cell::new(0), steps: Cell::new(0), steps_max }
+        Spent { made: Cell::new(0), steps: Cell::new(0), unpaid: Cell::new(0), steps_max }
     }
 
-    /// Steps that were taken.
+    /// An evaluation is over, and its cost pays for [`STEPS_PAID`] of its steps a unit, but for nobody else's.
+    pub fn pay(&self, cost: u64) {
+        let own = self.steps.get().saturating_sub(self.unpaid.get());
+        let unpaid = own.saturating_sub(cost.saturating_mul(STEPS_PAID));
+        self.unpaid.set(self.unpaid.get().saturating_add(unpaid));
+        self.steps.set(self.unpaid.get());
+    }
+
+    /// Steps that were taken and that nobody has paid for.
     pub fn steps(&self) -> u64 {
         self.steps.get()
     }

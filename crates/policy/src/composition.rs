@@ -9,11 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forebay_cel::limits::PER_CALL_COST_MAX;
+use forebay_cel::limits::{PER_CALL_COST_MAX, SHARED_STEPS_MAX, STEPS_PAID};
 use forebay_cel::{Activation, Composer, Error, Evaluation, Spent, Value};
 
 use crate::compile::Compiled;
-use crate::limits::{COMPOSED_HEIGHT, NESTED_HEIGHT_MAX, POLICY_STEPS_MAX, STEPS_PAID};
+use crate::limits::{COMPOSED_HEIGHT, NESTED_HEIGHT_MAX};
 
 /// By name; of several of one name the last.
 pub(crate) type Variables = BTreeMap<Arc<str>, Result<Compiled, String>>;
@@ -30,8 +30,6 @@ pub(crate) struct Composition<'a> {
     spent: Spent,
     /// Bytes of what was made and is kept.
     kept: Cell<u64>,
-    /// All that expressions and variables cost.
-    paid: Cell<u64>,
 }
 
 impl<'a> Composition<'a> {
@@ -41,9 +39,8 @@ impl<'a> Composition<'a> {
             made: RefCell::default(),
             cost: Cell::new(0),
             height: Cell::new(0),
-            spent: Spent::of_steps(POLICY_STEPS_MAX),
+            spent: Spent::of_steps(SHARED_STEPS_MAX),
             kept: Cell::new(0),
-            paid: Cell::new(0),
         }
     }
 
@@ -54,7 +51,7 @@ impl<'a> Composition<'a> {
     /// An expression is over, and cost as much with its variables: of what it made nothing is left but what
     /// came of it, and what the variables are.
     pub fn settle(&self, result: &Result<Value<'a>, Error>, cost: u64) {
-        self.paid.set(self.paid.get().saturating_add(cost));
+        self.spent.pay(cost);
         let kept = match result {
             Err(_) | Ok(Value::Null | Value::Bool(_) | Value::Int(_)) => self.kept.get(),
             Ok(Value::String(text)) => self.kept.get().saturating_add(text.len() as u64),
@@ -64,9 +61,10 @@ impl<'a> Composition<'a> {
         self.spent.keep(kept);
     }
 
-    /// What of the steps that were taken no cost has paid for, in units of it.
+    /// What of the steps that were taken no cost has paid for, in units of it: a write pays for them out of
+    /// [`WRITE_COST_MAX`](crate::limits::WRITE_COST_MAX), and not out of what is upstream's.
     pub fn unpaid(&self) -> u64 {
-        (self.spent.steps() / STEPS_PAID).saturating_sub(self.paid.get())
+        self.spent.steps() / STEPS_PAID
     }
 
     /// What variables cost since this was last asked.

@@ -17,14 +17,6 @@ pub const ANNOTATION_BYTES_MAX: usize = 10 << 10;
 /// that is out of its own budget, and so by its failure policy.
 pub const WRITE_COST_MAX: u64 = 20 * EVALUATION_COST_MAX;
 
-/// Steps that the expressions of a policy with one parameter take together: one for each unit of their
-/// budget, as they are taken without a pause.
-pub const POLICY_STEPS_MAX: u64 = EVALUATION_COST_MAX;
-
-/// Steps that a unit of cost pays for: as many as it takes where values are flat. What is beyond is
-/// paid for out of [`WRITE_COST_MAX`], and not out of what is upstream's.
-pub const STEPS_PAID: u64 = 3;
-
 /// What asking a policy once costs of [`WRITE_COST_MAX`], whatever it asks: its variables are put together.
 pub const ASKING_COST: u64 = 100;
 

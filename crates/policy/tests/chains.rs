@@ -149,6 +149,21 @@ fn a_write_pays_for_steps_that_no_cost_pays_for() {
         WRITE_COST_MAX - left
     };
     let (flat, shared) = (paid("c.size() == c.size()"), paid("c == c"));
-    // 8 million steps, of which ten are a unit.
+    // 8 million steps, of which three are a unit.
     assert!(flat < 20_000 && shared > 750_000 && shared < EVALUATION_COST_MAX, "{flat} {shared}");
+}
+
+#[test]
+fn what_the_budget_allows_is_not_refused_for_its_steps() {
+    let cube = "object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != '')))";
+    let data: serde_json::Map<_, _> = (0..45).map(|at| (format!("k{at:02}"), json!("v"))).collect();
+    let object = json!({ "data": data });
+    let told = |count: usize| {
+        let mut left = WRITE_COST_MAX;
+        let findings = decided(&policy(&[], &vec![cube; count]), &object, &mut left);
+        messages(&findings).join("; ")
+    };
+    let of_fewest = (1..).map(|count| (count, told(count))).find(|(_, told)| !told.is_empty());
+    let (count, told) = of_fewest.expect("they are too many one day");
+    assert!(count > 5 && told.contains("running out of cost budget"), "{count} of them: {told}");
 }

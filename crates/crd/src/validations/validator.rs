@@ -294,6 +294,7 @@ impl Judgement {
         let result = result.map(|value| matches!(value, Cel::Bool(true)));
         // Nothing is left of what it made.
         self.spent.keep(0);
+        self.spent.pay(cost);
         if !self.pay(cost) {
             self.fail(at, OUT_OF_BUDGET.into());
             return Break(());
@@ -392,6 +393,7 @@ fn message_of(
 ) -> Result<Option<String>, String> {
     let Evaluation { result, cost } = evaluate(&message.program, variables, spent);
     spent.keep(0);
+    spent.pay(cost);
     match i64::try_from(cost).ok().and_then(|cost| left.checked_sub(cost)).filter(|left| *left >= 0) {
         Some(rest) => *left = rest,
         None => {
