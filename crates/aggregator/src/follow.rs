@@ -22,7 +22,7 @@ use crate::condition::Written;
 use crate::known::{Registrations, Task};
 use crate::limits::{LOOKS_MAX, NOTICES_MAX};
 use crate::registered::{self, Registered};
-use crate::{Aggregator, AggregatorConfig, ServiceRouting};
+use crate::{Aggregator, AggregatorConfig};
 
 const GROUP: &str = "apiregistration.k8s.io";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -50,7 +50,6 @@ struct Following {
 /// Where services are, as this server has them.
 struct OfRegistry {
     registry: Registry,
-    routing: ServiceRouting,
 }
 
 /// Runs until it is dropped.
@@ -60,7 +59,7 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
         Ok(followed) => followed,
         Err(status) => return tracing::error!(why = status.message, "no APIService is followed"),
     };
-    let reach = Arc::new(OfRegistry { registry: registry.clone(), routing: config.routing });
+    let reach = Arc::new(OfRegistry { registry: registry.clone() });
     let spoken = Arc::new(config.spoken.clone());
     let mut following =
         Following { config, spoken, reach, registry, aggregator, served, known: Registrations::default() };
@@ -258,14 +257,7 @@ impl Following {
 impl Locator for OfRegistry {
     fn address(&self, service: &ServiceReference) -> Result<Box<str>, String> {
         let ServiceReference { namespace, name, port } = service;
-        match self.routing {
-            ServiceRouting::ClusterAddress => self.registry.service_address(namespace, name, *port),
-            ServiceRouting::Endpoints => {
-                let mut all = self.registry.service_endpoints(namespace, name, *port);
-                all.truncate(1);
-                all.pop().ok_or_else(|| format!("no endpoints available for service {name:?}"))
-            }
-        }
+        self.registry.service_address(namespace, name, *port)
     }
 
     fn others(&self, service: &ServiceReference) -> Vec<Box<str>> {

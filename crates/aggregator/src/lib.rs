@@ -31,16 +31,6 @@ pub struct AggregatorConfig {
     pub identity: Option<ClientIdentity>,
     /// What they are told by besides the usual headers.
     pub spoken: Spoken,
-    pub routing: ServiceRouting,
-}
-
-/// Where requests for a service go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServiceRouting {
-    /// To its address, and where that does not connect to its endpoints.
-    ClusterAddress,
-    /// To its endpoints.
-    Endpoints,
 }
 
 /// What is known of the other servers, now and from now on. Cheap to clone.

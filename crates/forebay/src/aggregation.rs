@@ -38,8 +38,7 @@ pub fn shown(prepared: &Prepared) -> Result<ClientIdentity, Error> {
 
 /// Who this server is to others, and how it finds them.
 pub fn config(prepared: &Prepared, identity: ClientIdentity) -> AggregatorConfig {
-    let (spoken, routing) = (remote_headers(prepared).spoken(), prepared.config.front_proxy.routing);
-    AggregatorConfig { identity: Some(identity), spoken, routing }
+    AggregatorConfig { identity: Some(identity), spoken: remote_headers(prepared).spoken() }
 }
 
 /// How kubelets are asked, if they are.

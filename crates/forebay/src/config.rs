@@ -19,14 +19,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forebay_aggregator::ServiceRouting;
 use forebay_auth::{BootstrapTokenUse, Ways};
 use forebay_controllers::Selection;
 use forebay_encryption::Reload;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
-use forebay_registry::{Admission, PortRange};
+use forebay_registry::{Admission, PortRange, ServiceRouting};
 
 pub use audit::AuditConfig;
 pub use authentication::{OidcProvider, TokenWebhook};
@@ -68,6 +67,7 @@ pub struct ServeConfig {
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
     pub service_node_ports: PortRange,
+    pub service_routing: ServiceRouting,
     /// As `-v`: 0 to 10 and beyond.
     pub verbosity: u32,
     /// For the log, in order.
@@ -159,7 +159,6 @@ pub struct FrontProxy {
     pub extra_prefixes: Vec<String>,
     /// What is shown to other servers instead of a made certificate.
     pub client: Option<CertificateFiles>,
-    pub routing: ServiceRouting,
 }
 
 /// How kubelets are asked.

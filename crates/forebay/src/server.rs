@@ -373,6 +373,7 @@ fn services(config: &ServeConfig, port: u16, leak_grace: Duration) -> ServicesCo
             .filter_map(|range| AddressRange::new(range.network(), range.prefix()))
             .collect(),
         node_ports: config.service_node_ports,
+        routing: config.service_routing,
         endpoint: Some((address, port)),
         leak_grace,
     }

@@ -101,11 +101,23 @@ pub struct ServicesConfig {
     pub cluster_ip_ranges: Vec<AddressRange>,
     /// `--service-node-port-range`.
     pub node_ports: PortRange,
+    /// Where what this server sends to a service goes: a webhook's, an aggregated server's
+    /// (`--enable-aggregator-routing`).
+    pub routing: ServiceRouting,
     /// Where the `kubernetes` Service leads to; without it there is none.
     pub endpoint: Option<(IpAddr, u16)>,
     /// How old a claim must be that no Service has before it is given back. Zero where no other server writes
     /// to the store; else longer than a write takes, because another server may be between claim and Service.
     pub leak_grace: Duration,
+}
+
+/// Where requests for a service go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceRouting {
+    /// To its address, and where that does not connect to its endpoints.
+    ClusterAddress,
+    /// To its endpoints.
+    Endpoints,
 }
 
 impl Default for ServicesConfig {
@@ -114,6 +126,7 @@ impl Default for ServicesConfig {
         ServicesConfig {
             cluster_ip_ranges: range.into_iter().collect(),
             node_ports: PortRange::DEFAULT,
+            routing: ServiceRouting::ClusterAddress,
             endpoint: None,
             leak_grace: Duration::ZERO,
         }

@@ -46,7 +46,7 @@ mod tests;
 mod update;
 mod write;
 
-pub use config::{Config, ServicesConfig};
+pub use config::{Config, ServiceRouting, ServicesConfig};
 pub use forebay_admission::{
     Admission, DefaultTolerations, EventRates, LimitedResources, LostNodes, NodeSelectors, PluginSettings,
     SecurityConfiguration,

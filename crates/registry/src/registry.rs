@@ -199,18 +199,18 @@ impl Registry {
         informer::catalog_changes(&self.0)
     }
 
-    /// The address of a service, host and port.
+    /// Where what is sent to a service goes, host and port: by its routing to its address or to an endpoint.
     ///
     /// # Errors
     /// Why it has none, in upstream's words.
     pub fn service_address(&self, namespace: &str, name: &str, port: u16) -> Result<Box<str>, String> {
-        Ok(Found::of(&self.0, namespace, name, port)?.address)
+        Found::of(&self.0, namespace, name, port)?.address(&self.0)
     }
 
     /// The endpoints of a service that are ready, some of them.
     pub fn service_endpoints(&self, namespace: &str, name: &str, port: u16) -> Vec<Box<str>> {
         let found = Found::of(&self.0, namespace, name, port);
-        found.map(|found| found.endpoints(&self.0, namespace, name)).unwrap_or_default()
+        found.map(|found| found.endpoints(&self.0)).unwrap_or_default()
     }
 
     /// Publishes what programs beside this server need to know to tell who asks them: whose certificates are

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use forebay_object::Object;
 use serde_json::Value;
 
+use crate::config::ServiceRouting;
 use crate::context::Context;
 use crate::limits::ENDPOINTS_TRIED_MAX;
 
@@ -16,9 +17,14 @@ const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// A service, as far as it says where it is.
 pub(crate) struct Found {
-    pub(crate) address: Box<str>,
+    namespace: Box<str>,
+    name: Box<str>,
+    /// Its own; none where it is only to be found by its endpoints.
+    address: Option<Box<str>>,
     /// The name of its port.
     port: String,
+    /// Which addresses it has first: `IPv4`, `IPv6`.
+    family: String,
 }
 
 impl Found {
@@ -32,12 +38,23 @@ impl Found {
         let cached = store.cached(&store.key(namespace, name)).ok_or_else(missing)?;
         let service = served.to_value(&cached.object).map_err(|status| status.message)?;
         let spec = &service["spec"];
-        let text = |name: &str| spec[name].as_str().unwrap_or_default();
-        let (sort, address) = (text("type"), text("clusterIP"));
-        match (sort, address) {
-            ("ClusterIP", "None") => return Err("cannot route to service with ClusterIP \"None\"".to_owned()),
-            ("ExternalName", _) => {
-                return Ok(Found { address: at(text("externalName"), port), port: String::new() });
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (sort, address) = (text(&spec["type"]), text(&spec["clusterIP"]));
+        let mut found = Found {
+            namespace: namespace.into(),
+            name: name.into(),
+            address: None,
+            port: String::new(),
+            family: text(&spec["ipFamilies"][0]),
+        };
+        let is_by_address = context.config.services.routing == ServiceRouting::ClusterAddress;
+        match (&*sort, &*address) {
+            ("ClusterIP", "None") if is_by_address => {
+                return Err("cannot route to service with ClusterIP \"None\"".to_owned());
+            }
+            ("ExternalName", _) if is_by_address => {
+                found.address = Some(at(&text(&spec["externalName"]), port));
+                return Ok(found);
             }
             ("ClusterIP" | "LoadBalancer" | "NodePort", _) => {}
             (other, _) => return Err(format!("unsupported service type {other:?}")),
@@ -46,25 +63,46 @@ impl Found {
         // Once: for a call.
         let known = ports.find(|known| known["port"].as_u64() == Some(port.into()));
         let known = known.ok_or_else(|| format!("no service port {port} found for service {name:?}"))?;
-        let name = known["name"].as_str().unwrap_or_default();
-        Ok(Found { address: at(address, port), port: name.to_owned() })
+        found.port = text(&known["name"]);
+        found.address = is_by_address.then(|| at(&address, port));
+        Ok(found)
     }
 
-    /// The endpoints that are ready, some of them.
-    pub(crate) fn endpoints(&self, context: &Context, namespace: &str, service: &str) -> Vec<Box<str>> {
+    /// Where what is sent to it goes first.
+    ///
+    /// # Errors
+    /// That none of its endpoints is ready.
+    pub(crate) fn address(&self, context: &Context) -> Result<Box<str>, String> {
+        let own = self.address.clone().or_else(|| self.endpoints(context).into_iter().next());
+        own.ok_or_else(|| format!("no endpoints available for service {:?}", self.name))
+    }
+
+    /// The endpoints that are ready, some of them, from any of them on: those of its first family come first.
+    pub(crate) fn endpoints(&self, context: &Context) -> Vec<Box<str>> {
         let catalog = context.catalog();
         let Some(served) = catalog.resource("discovery.k8s.io", "v1", "endpointslices") else {
             return Vec::new();
         };
         let Some(store) = &served.store else { return Vec::new() };
         let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
-        let reach = store.reach(Some(namespace), None);
-        let slices = snapshot.range(&reach, None).filter(|slice| slice.label(SERVICE_NAME) == Some(service));
-        let ready = slices.flat_map(|slice: &Arc<Object>| {
+        let reach = store.reach(Some(&self.namespace), None);
+        let is_own = |slice: &&Arc<Object>| slice.label(SERVICE_NAME) == Some(&*self.name);
+        let mut slices: Vec<&Arc<Object>> = snapshot.range(&reach, None).filter(is_own).collect();
+        rotate(&mut slices, context);
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        for slice in slices {
             let slice = served.to_value(slice).unwrap_or_default();
-            self.ready(&slice)
-        });
-        ready.take(ENDPOINTS_TRIED_MAX).collect()
+            let is_first = self.family.is_empty() || slice["addressType"] == *self.family;
+            let mut ready = self.ready(&slice);
+            rotate(&mut ready, context);
+            if is_first { &mut first } else { &mut others }.append(&mut ready);
+            if first.len() >= ENDPOINTS_TRIED_MAX {
+                break;
+            }
+        }
+        first.append(&mut others);
+        first.truncate(ENDPOINTS_TRIED_MAX);
+        first
     }
 
     fn ready(&self, slice: &Value) -> Vec<Box<str>> {
@@ -76,7 +114,15 @@ impl Found {
         let endpoints = slice["endpoints"].as_array().into_iter().flatten();
         let ready = endpoints.filter(|endpoint| endpoint["conditions"]["ready"] != Value::Bool(false));
         let addresses = ready.filter_map(|endpoint| endpoint["addresses"][0].as_str());
-        addresses.take(ENDPOINTS_TRIED_MAX).map(|address| at(address, port)).collect()
+        addresses.map(|address| at(address, port)).collect()
+    }
+}
+
+/// Lets any of them be the first, so that no endpoint has all the work.
+fn rotate<T>(all: &mut [T], context: &Context) {
+    if all.len() > 1 {
+        let by = context.random.below(all.len() as u64);
+        all.rotate_left(by as usize);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Webhooks on the embedded engine in memory, without a network: who carries a call is the test's.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions}
 use forebay_apimachinery::{Caller, Lease, Reason, Status};
 use forebay_catalog::{AuditAnnotations, RequestContext, Target, Turn};
 use forebay_embedded::{Engine, Options};
-use forebay_registry::{Config, Registry};
+use forebay_registry::{Config, Registry, ServiceRouting, ServicesConfig};
 use forebay_rt::{Clock, Duration, Random, Tasks};
 use forebay_spans::{AttributeValue, Collector, RequestSpan, Tracer, TracingConfiguration};
 use forebay_webhooks::{Answered, Calling, Calls, NoAnswer};
@@ -57,11 +58,19 @@ impl World {
     async fn new(
         answers: impl Fn(&Calling, &Value) -> Result<Value, NoAnswer> + Send + Sync + 'static,
     ) -> World {
+        World::routed(ServiceRouting::ClusterAddress, answers).await
+    }
+
+    async fn routed(
+        routing: ServiceRouting,
+        answers: impl Fn(&Calling, &Value) -> Result<Value, NoAnswer> + Send + Sync + 'static,
+    ) -> World {
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
         let engine =
             Engine::open_in_memory(Options { clock: clock.clone(), ..Options::default() }).expect("opens");
         let carried = Arc::new(Carried { answers: Box::new(answers), calls: Mutex::default() });
-        let config = Config { webhooks: carried.clone(), ..Config::default() };
+        let services = ServicesConfig { routing, ..ServicesConfig::default() };
+        let config = Config { webhooks: carried.clone(), services, ..Config::default() };
         let tasks = Tasks::new();
         let registry = Registry::new(config, engine, clock.clone(), Random::seeded(7), tasks.clone());
         registry.start().await.expect("starts");
@@ -104,6 +113,11 @@ impl World {
         std::mem::take(&mut *self.carried.calls.lock().expect("calls"))
     }
 
+    /// Where it went.
+    fn asked(&self) -> Vec<String> {
+        self.calls().into_iter().filter_map(|(at, _)| at.map(String::from)).collect()
+    }
+
     async fn end(self) {
         assert!(self.tasks.stop(Duration::from_secs(60)).await, "tasks end");
     }
@@ -122,6 +136,28 @@ fn hook(own: Value) -> Value {
     hook
 }
 
+fn service(name: &str, spec: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": name }, "spec": spec })
+}
+
+fn ports() -> Value {
+    json!([{ "name": "https", "port": 443, "targetPort": 8443 }, { "name": "other", "port": 80 }])
+}
+
+/// Endpoints of the service `s`, the first of which is not ready.
+fn slice(name: &str, family: &str, [first, second, third]: [&str; 3]) -> Value {
+    json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family,
+        "metadata": { "name": name, "labels": { "kubernetes.io/service-name": "s" } },
+        "ports": [{ "name": "other", "port": 80 }, { "name": "https", "port": 8443 }],
+        "endpoints": [
+            { "addresses": [first], "conditions": { "ready": false } },
+            { "addresses": [second] },
+            { "addresses": [third], "conditions": { "ready": true } },
+        ],
+    })
+}
+
 fn object(answer: Answer) -> Value {
     serde_json::from_slice(&answer.outcome.json()).expect("an answer is JSON")
 }
@@ -135,6 +171,7 @@ fn allowed() -> Result<Value, NoAnswer> {
 }
 
 const CONFIG_MAPS: &str = "@v1/configmaps/default";
+const SLICES: &str = "discovery.k8s.io@v1/endpointslices/default";
 
 /// Has as much as is wanted.
 struct Plenty;
@@ -297,35 +334,51 @@ async fn a_service_is_asked_at_its_address_and_where_that_is_out_of_reach_at_its
         None => Err(NoAnswer::Failed("no address".into())),
     })
     .await;
-    let service = |name: &str, spec: Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": name }, "spec": spec });
-    let ports =
-        json!([{ "name": "https", "port": 443, "targetPort": 8443 }, { "name": "other", "port": 80 }]);
     let made =
-        world.create("@v1/services/default", service("s", json!({ "ports": ports }))).await.expect("made");
+        world.create("@v1/services/default", service("s", json!({ "ports": ports() }))).await.expect("made");
     let address = made["spec"]["clusterIP"].as_str().expect("an address").to_owned();
-    let slice = json!({
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
-        "metadata": { "name": "s-1", "labels": { "kubernetes.io/service-name": "s" } },
-        "ports": [{ "name": "other", "port": 80 }, { "name": "https", "port": 8443 }],
-        "endpoints": [
-            { "addresses": ["10.0.0.7"], "conditions": { "ready": false } },
-            { "addresses": ["10.0.0.8"] },
-            { "addresses": ["10.0.0.9"], "conditions": { "ready": true } },
-        ],
-    });
-    world.create("discovery.k8s.io@v1/endpointslices/default", slice).await.expect("a slice");
+    world.create(SLICES, slice("s-1", "IPv4", ["10.0.0.7", "10.0.0.8", "10.0.0.9"])).await.expect("a slice");
     let client = json!({ "service": { "namespace": "default", "name": "s", "path": "/w" } });
     world.configure("Validating", [json!({ "clientConfig": client })]).await;
     world.create(CONFIG_MAPS, config_map("a")).await.expect("allowed");
-    let asked: Vec<String> = world.calls().into_iter().filter_map(|(at, _)| at.map(String::from)).collect();
-    assert_eq!(asked, [format!("{address}:443"), "10.0.0.8:8443".into(), "10.0.0.9:8443".into()]);
+    let asked = world.asked();
+    assert_eq!(
+        (&*asked[0], asked.last().map(|last| &**last)),
+        (&*format!("{address}:443"), Some("10.0.0.9:8443"))
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn where_services_are_routed_to_their_endpoints_each_of_them_is_asked_and_their_address_is_not() {
+    let world = World::routed(ServiceRouting::Endpoints, |_, _| allowed()).await;
+    let client =
+        |name: &str| json!({ "clientConfig": { "service": { "namespace": "default", "name": name } } });
+    for name in ["s", "nobody"] {
+        let headless = service(name, json!({ "clusterIP": "None", "ports": ports() }));
+        world.create("@v1/services/default", headless).await.expect("made");
+    }
+    for (name, family, addresses) in [
+        ("s-1", "IPv6", ["fd00::7", "fd00::8", "fd00::9"]),
+        ("s-2", "IPv4", ["10.0.0.7", "10.0.0.8", "10.0.0.9"]),
+    ] {
+        world.create(SLICES, slice(name, family, addresses)).await.expect("a slice");
+    }
+    world.configure("Validating", [client("s")]).await;
+    for at in 0..20 {
+        world.create(CONFIG_MAPS, config_map(&format!("a{at}"))).await.expect("allowed");
+    }
+    let asked: BTreeSet<String> = world.asked().into_iter().collect();
+    assert_eq!(asked, ["10.0.0.8:8443", "10.0.0.9:8443"].map(String::from).into());
+    world.configure("Mutating", [client("nobody")]).await;
+    let refused = world.create(CONFIG_MAPS, config_map("a")).await.expect_err("nobody is there");
+    assert!(refused.message.contains("no endpoints available for service \"nobody\""), "{}", refused.message);
     world.end().await;
 }
 
 #[tokio::test]
 async fn a_service_that_cannot_be_routed_to_says_why() {
     let world = World::new(|calling, _| Err(NoAnswer::Failed(format!("{:?}", calling.address)))).await;
-    let service = |name: &str, spec: Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": name }, "spec": spec });
     let port = json!([{ "port": 8443 }]);
     for (name, spec) in [
         ("headless", json!({ "clusterIP": "None", "ports": [{ "port": 443 }] })),

@@ -8,6 +8,7 @@ use forebay_controllers::Selection;
 use forebay_encryption::Reload;
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
+use forebay_registry::ServiceRouting;
 
 use super::reader::Reader;
 use super::{
@@ -56,10 +57,18 @@ impl ServeConfig {
             data_dir,
             serving,
             service_cluster_ip_ranges,
+            service_routing: service_routing(&read)?,
             service_node_ports: read.parsed("service-node-port-range", str::parse)?,
             warnings,
         })
     }
+}
+
+fn service_routing(read: &Reader) -> Result<ServiceRouting, Error> {
+    Ok(match read.parsed("enable-aggregator-routing", values::bool)? {
+        true => ServiceRouting::Endpoints,
+        false => ServiceRouting::ClusterAddress,
+    })
 }
 
 fn no_effect(what: &str, names: impl Iterator<Item = String>) -> Option<String> {

@@ -1,7 +1,6 @@
 //! What is decided of proxies in front of this server, and of it as a proxy in front of other servers and of
 //! kubelets.
 
-use forebay_aggregator::ServiceRouting;
 use forebay_pki::CertificateFiles;
 
 use super::reader::Reader;
@@ -25,7 +24,6 @@ pub(super) fn decide(read: &Reader) -> Result<FrontProxy, Error> {
             return Err(Error::Conflict(why.to_owned()));
         }
     };
-    let is_by_endpoints = read.parsed("enable-aggregator-routing", values::bool)?;
     Ok(FrontProxy {
         client_ca_file: read.path("requestheader-client-ca-file"),
         allowed_names: read.list("requestheader-allowed-names"),
@@ -34,7 +32,6 @@ pub(super) fn decide(read: &Reader) -> Result<FrontProxy, Error> {
         group_headers: headers(read, GROUPS)?,
         extra_prefixes: headers(read, EXTRA)?,
         client,
-        routing: if is_by_endpoints { ServiceRouting::Endpoints } else { ServiceRouting::ClusterAddress },
     })
 }
 

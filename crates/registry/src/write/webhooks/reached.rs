@@ -1,4 +1,4 @@
-//! Where a webhook is found: by its URL, by the address of its service, or by the endpoints of that.
+//! Where a webhook is found: by its URL, or by its service, at the address of that or at its endpoints.
 //!
 //! In: a call. Out: its answer. Never: asks a second address once one has seen the request.
 //!
@@ -18,13 +18,15 @@ pub(crate) async fn reached(context: &Context, calling: Calling) -> Result<Answe
         return context.config.webhooks.call(calling).await;
     };
     let found = Found::of(context, &namespace, &name, port).map_err(NoAnswer::Failed)?;
-    // Where nothing carries packets for addresses of services, their endpoints may be in reach.
-    let first = Calling { address: Some(found.address.clone()), has_others: true, ..calling.clone() };
-    let unreached = match context.config.webhooks.call(first).await {
+    let first = found.address(context).map_err(NoAnswer::Failed)?;
+    let ask = Calling { address: Some(first.clone()), has_others: true, ..calling.clone() };
+    let unreached = match context.config.webhooks.call(ask).await {
         Err(NoAnswer::Unreached(why)) => why,
         answered => return answered,
     };
-    let endpoints = found.endpoints(context, &namespace, &name);
+    // Where nothing carries packets for addresses of services, their endpoints may be in reach.
+    let mut endpoints = found.endpoints(context);
+    endpoints.retain(|endpoint| *endpoint != first);
     for endpoint in endpoints {
         let next = Calling { address: Some(endpoint), has_others: true, ..calling.clone() };
         match context.config.webhooks.call(next).await {
@@ -33,5 +35,5 @@ pub(crate) async fn reached(context: &Context, calling: Calling) -> Result<Answe
         }
     }
     tracing::debug!(service = &*name, why = unreached, "neither a service nor its endpoints are in reach");
-    context.config.webhooks.call(Calling { address: Some(found.address), ..calling }).await
+    context.config.webhooks.call(Calling { address: Some(first), ..calling }).await
 }
