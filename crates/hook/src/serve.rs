@@ -21,6 +21,8 @@ type Io = BufReader<TlsStream<TcpStream>>;
 
 pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
     while let Ok((tcp, _)) = listener.accept().await {
+        // An answer of several pieces does not wait until the first is acknowledged.
+        let _ = tcp.set_nodelay(true);
         let (tls, shared) = (tls.clone(), shared.clone());
         tokio::spawn(async move {
             let Ok(stream) = tls.accept(tcp).await else { return };
