@@ -11,6 +11,7 @@
 //! Source: apimachinery v0.36.3 `managedfields/internal/fieldmanager.go` and what it is made of.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use forebay_apimachinery::json::weight;
@@ -46,6 +47,7 @@ pub struct FieldManager<'m, 's> {
     subresource: &'m str,
     /// In RFC 3339 with seconds, in UTC.
     now: &'m str,
+    has_stamped: Cell<bool>,
 }
 
 /// What a client said of `managedFields` in an object that it sent, before anything made that canonical.
@@ -102,7 +104,13 @@ impl<'m, 's> FieldManager<'m, 's> {
     ) -> Result<FieldManager<'m, 's>, ConvertError> {
         let ty = versions.type_in(api_version)?;
         let updater = Updater { converter: Conversion(versions), filters, lease };
-        Ok(FieldManager { updater, ty, api_version, kind, subresource, now })
+        let has_stamped = Cell::new(false);
+        Ok(FieldManager { updater, ty, api_version, kind, subresource, now, has_stamped })
+    }
+
+    /// Whether an entry has the time of this request: upstream's is finer than a second until it is written.
+    pub fn has_stamped(&self) -> bool {
+        self.has_stamped.get()
     }
 
     /// The entries of `new`, which `name` writes over `live`; none if nobody owns anything, or upstream would
@@ -285,6 +293,7 @@ impl<'m, 's> FieldManager<'m, 's> {
         strip(&mut managed.owners, &identifier);
         let object = applied.object.map(|object| object.value.into_owned());
         if object.is_some() {
+            self.has_stamped.set(self.has_stamped() || managed.owners.contains_key(&identifier));
             managed.times.insert(identifier, self.now.to_owned());
         }
         Ok((object, managed))
@@ -344,6 +353,7 @@ impl<'m, 's> FieldManager<'m, 's> {
         };
         managed.owners.insert(identifier.clone(), owned);
         managed.times.insert(identifier, self.now.to_owned());
+        self.has_stamped.set(true);
     }
 
     fn manager(&self, name: &str, applied: bool) -> Manager {

@@ -52,7 +52,8 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
                 true => live.as_ref().map(std::borrow::Cow::Borrowed),
                 false => live.take().map(std::borrow::Cow::Owned),
             };
-            let mut applied = own::applied(write, context, given, &apply.config, apply.force)?;
+            let (mut applied, is_stamped) = own::applied(write, context, given, &apply.config, apply.force)?;
+            write.is_stamped = is_stamped;
             let is_kept = live.is_some_and(|live| is_the_same(live, &mut applied));
             write.problems = apply.problems(write.validation)?;
             // What stays as it is gets nothing that its kind says of it now.
@@ -62,7 +63,8 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
             }
         }
         Input::ScaleApply(apply) => {
-            let applied = own::applied_scale(write, context, &apply.config, apply.force)?;
+            let (applied, is_stamped) = own::applied_scale(write, context, &apply.config, apply.force)?;
+            write.is_stamped = is_stamped;
             write.problems = apply.problems(write.validation)?;
             write.sent = normal_form(write, apply, applied)?;
         }

@@ -49,7 +49,7 @@ async fn ask_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<()
     let of = operation(&write.verb);
     let asked = policies::mutate(write, context, &Round::First);
     let mutated = timed(context, (Timed::MutatingPolicies, of), asked).await?;
-    let mut reinvoked = Reinvoked::default();
+    let mut reinvoked = Reinvoked::of(write, mutated.is_changed);
     let asked = webhooks::mutate(write, context, &mut reinvoked);
     timed(context, (Timed::MutatingWebhooks, of), asked).await?;
     if mutated.is_changed || reinvoked.is_changed {

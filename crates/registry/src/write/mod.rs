@@ -86,6 +86,8 @@ pub(crate) struct Write<'w> {
     pub(crate) proposed: Value,
     /// The `fieldsV1` of the one entry that it has, as JSON, until somebody asks for the tree.
     pub(crate) fields: Option<Vec<u8>>,
+    /// Whether one of its entries has the time of this request.
+    pub(crate) is_stamped: bool,
     /// The resourceVersion that the client says a new object has.
     pub(crate) version_sent: Option<Value>,
     /// What is wrong with the body and no reason to refuse it.
@@ -190,6 +192,7 @@ impl<'w> Write<'w> {
             old: None,
             proposed: Value::Null,
             fields: None,
+            is_stamped: false,
             version_sent: None,
             problems: Vec::new(),
             told: Vec::new(),

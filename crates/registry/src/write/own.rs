@@ -69,9 +69,10 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
     };
     let name = write.manager();
     if write.is_new_object() && live.is_none() && !served.is_custom() {
-        let created =
-            of_object(write, context, |fields| fields.create(&write.proposed, write.entries_sent, name))??;
-        let entries = match created {
+        let (created, is_stamped) =
+            of_object(write, context, |fields| fields.create(&write.proposed, write.entries_sent, name))?;
+        write.is_stamped = is_stamped;
+        let entries = match created? {
             Created::Whole(entries) => entries,
             Created::Apart { entry, fields } => {
                 write.fields = Some(fields);
@@ -81,14 +82,15 @@ fn own_object(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
         set_entries(&mut write.proposed, entries);
         return Ok(());
     }
-    let entries = of_object(write, context, |fields| {
+    let (entries, is_stamped) = of_object(write, context, |fields| {
         fields.update(live.as_deref(), &write.proposed, write.entries_sent, name)
-    })??;
-    set_entries(&mut write.proposed, entries);
+    })?;
+    write.is_stamped = is_stamped;
+    set_entries(&mut write.proposed, entries?);
     Ok(())
 }
 
-/// `live` with what `config` says, and with its owners.
+/// `live` with what `config` says, and with its owners; whether one of them has this request's time.
 ///
 /// # Errors
 /// Fields are somebody else's, or it is not what may be applied.
@@ -98,9 +100,11 @@ pub(super) fn applied(
     live: Option<Cow<'_, Value>>,
     config: &Value,
     force: bool,
-) -> Result<Value, Status> {
+) -> Result<(Value, bool), Status> {
     let bytes_max = write.store.as_ref().map_or(usize::MAX, |store| store.bytes_max(write.mode));
-    of_object(write, context, |fields| fields.apply(live, config, write.manager(), force, bytes_max))?
+    let (applied, is_stamped) =
+        of_object(write, context, |fields| fields.apply(live, config, write.manager(), force, bytes_max))?;
+    Ok((applied?, is_stamped))
 }
 
 /// The same of a Scale.
@@ -112,27 +116,31 @@ pub(super) fn applied_scale(
     context: &Context,
     config: &Value,
     force: bool,
-) -> Result<Value, Status> {
+) -> Result<(Value, bool), Status> {
     let live = live_scale(write)?;
-    of_kind(&write.kind_sent()?, write.target, context, |fields| {
+    let (applied, is_stamped) = of_kind(&write.kind_sent()?, write.target, context, |fields| {
         fields.apply(Some(Cow::Owned(live)), config, write.manager(), force, usize::MAX)
-    })?
+    })?;
+    Ok((applied?, is_stamped))
 }
 
-fn of_scale_update(write: &Write<'_>, context: &Context) -> Result<Vec<Value>, Status> {
+fn of_scale_update(write: &mut Write<'_>, context: &Context) -> Result<Vec<Value>, Status> {
     let (live, gvk, name) = (live_scale(write)?, write.kind_sent()?, write.manager());
-    Ok(of_kind(&gvk, write.target, context, |fields| {
+    let (entries, is_stamped) = of_kind(&gvk, write.target, context, |fields| {
         fields.update(Some(&live), &write.sent, Sent::AsTheyAre, name)
-    })??)
+    })?;
+    write.is_stamped = is_stamped;
+    Ok(entries?)
 }
 
 /// What is only answered has owners, too.
 fn own_review(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
     let (gvk, name) = (write.kind_sent()?, write.manager());
-    let entries = of_kind(&gvk, write.target, context, |fields| {
+    let (entries, is_stamped) = of_kind(&gvk, write.target, context, |fields| {
         fields.update(None, &write.proposed, write.entries_sent, name)
-    })??;
-    set_entries(&mut write.proposed, entries);
+    })?;
+    write.is_stamped = is_stamped;
+    set_entries(&mut write.proposed, entries?);
     Ok(())
 }
 
@@ -171,16 +179,18 @@ fn scaled(
     })
 }
 
-/// Asks who keeps the owners of the object that is written.
+/// Asks who keeps the owners of the object that is written; and whether one has this request's time then.
 fn of_object<T>(
     write: &Write<'_>,
     context: &Context,
     ask: impl FnOnce(&FieldManager<'_, '_>) -> T,
-) -> Result<T, Status> {
+) -> Result<(T, bool), Status> {
     let served = write.served();
     let made = served.converted.as_ref().map(|_| &write.conversions);
     let subresource = write.subresource().unwrap_or_default();
-    of_converted((served, made), subresource, context, &write.target.lease, ask)
+    of_converted((served, made), subresource, context, &write.target.lease, |fields| {
+        (ask(fields), fields.has_stamped())
+    })
 }
 
 /// The same of what is no object of its own: a Scale, a review.
@@ -189,12 +199,13 @@ fn of_kind<T>(
     target: &Target,
     context: &Context,
     ask: impl FnOnce(&FieldManager<'_, '_>) -> T,
-) -> Result<T, Status> {
+) -> Result<(T, bool), Status> {
     let (filters, now, lease) = (Filters::new(), context.now_rfc3339(), &target.lease);
     let subresource = target.subresource.as_deref().unwrap_or_default();
     let (versions, api_version) = (OneVersion(gvk), gvk.api_version());
     let fields = FieldManager::new(&versions, &api_version, &gvk.kind, subresource, filters, &now, lease);
-    Ok(ask(&fields.map_err(Status::internal)?))
+    let fields = fields.map_err(Status::internal)?;
+    Ok((ask(&fields), fields.has_stamped()))
 }
 
 /// A built-in kind in one version.

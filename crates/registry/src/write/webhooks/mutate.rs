@@ -75,7 +75,9 @@ async fn pass(
             let begun = asking.begin(webhook, WebhookSort::Mutating);
             let place = format!("round_{round}_index_{at}");
             let called = call(write, &asking, (&invocation, &place), &mut shown).await;
-            let mutated = matches!(called, Ok(true));
+            let mutated = called
+                .as_ref()
+                .is_ok_and(|patched| patched.is_some_and(|differs| reinvoked.is_change(differs)));
             reinvoked.asked(webhook, mutated);
             let key = |before: &str| format!("{before}{ANNOTATED}{place}");
             write.target.context.annotate(|| (key(""), webhook.noted_mutation(mutated)));
@@ -92,13 +94,13 @@ async fn pass(
     Ok(())
 }
 
-/// Calls one; whether it has changed the object.
+/// Calls one; whether what it has made of the object differs, or nothing if it has made nothing of it.
 async fn call(
     write: &mut Write<'_>,
     asking: &Asking<'_>,
     (invocation, place): (&Invocation, &str),
     shown: &mut Shown,
-) -> Result<bool, CallFailure> {
+) -> Result<Option<bool>, CallFailure> {
     let context = write.target.context.clone();
     let asked = asking.call(write, invocation, WebhookSort::Mutating, shown);
     let Heard { judgement, .. } = &mut context.away(asked).await?;
@@ -106,7 +108,7 @@ async fn call(
     write.told.extend(std::mem::take(&mut judgement.warnings).into_iter().take(room));
     let operations = match std::mem::take(&mut judgement.decided) {
         Decided::Denied(status) => return Err(CallFailure::Rejected(status)),
-        Decided::Allowed(operations) if operations.is_empty() => return Ok(false),
+        Decided::Allowed(operations) if operations.is_empty() => return Ok(None),
         Decided::Allowed(_) | Decided::Unsupported(_) if !shown.has_object() => {
             return Err(forebay_webhooks::not_modifiable(&invocation.webhook).into());
         }
@@ -115,7 +117,7 @@ async fn call(
     };
     let lease = write.target.lease.clone();
     let trees = shown.trees(&lease)?;
-    let Some(object) = &trees.object else { return Ok(false) };
+    let Some(object) = &trees.object else { return Ok(None) };
     lease.charge(2 * json::weight::of(object)).map_err(Status::from)?;
     let before = object.clone();
     let noted = context.wants_object().then(|| invocation.webhook.noted_patch(&operations));
@@ -127,7 +129,7 @@ async fn call(
     noted.into_iter().for_each(|noted| context.annotate(|| (format!("{PATCHED}{place}"), noted)));
     let is_changed = trees.object.as_ref() != Some(&before);
     shown.refreshed(write)?;
-    Ok(is_changed)
+    Ok(Some(is_changed))
 }
 
 fn unapplied(why: Unapplied) -> CallFailure {

@@ -13,6 +13,8 @@ use forebay_webhooks::Webhook;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::write::Write;
+
 /// See the module's doc.
 #[derive(Default)]
 pub(crate) struct Reinvoked {
@@ -25,9 +27,24 @@ pub(crate) struct Reinvoked {
     left: Option<[u8; 32]>,
     /// Whether one of them changed the object in this round.
     pub(crate) is_changed: bool,
+    /// Whether upstream's object has a time in it that is finer than what JSON says, so that the first patch
+    /// changes it, whatever it does: `managedFields` of who writes, as Go's clock has them.
+    has_fine_time: bool,
 }
 
 impl Reinvoked {
+    /// - `is_policys`: a policy has changed the object, by JSON.
+    pub(crate) fn of(write: &Write<'_>, is_policys: bool) -> Reinvoked {
+        let is_text = write.served().is_custom() && write.sent.is_null();
+        let has_fine_time = write.is_stamped && !is_text && !is_policys;
+        Reinvoked { has_fine_time, ..Reinvoked::default() }
+    }
+
+    /// One has patched the object; whether that counts as a change.
+    pub(super) fn is_change(&mut self, differs: bool) -> bool {
+        std::mem::take(&mut self.has_fine_time) || differs
+    }
+
     /// Begins the second round.
     pub(crate) fn again(self) -> Reinvoked {
         Reinvoked { is_again: true, is_changed: false, ..self }
@@ -118,6 +135,13 @@ mod tests {
         // What it changes now was asked about before.
         reinvoked.asked(&hooks[0], true);
         assert!(reinvoked.is_asked(&hooks[1]));
+    }
+
+    #[test]
+    fn the_first_patch_is_a_change_where_somebody_has_just_written() {
+        let mut reinvoked = Reinvoked { has_fine_time: true, ..Reinvoked::default() };
+        let counted: Vec<bool> = [false, false, true].map(|differs| reinvoked.is_change(differs)).into();
+        assert_eq!(counted, [true, false, true]);
     }
 
     #[test]
