@@ -29,7 +29,7 @@ use tokio::signal::unix::{SignalKind, signal};
 struct Options {
     /// Scenarios to run, in this order: start, create, restart, resident, owners, list, storm, readers,
     /// watchlist, envtest, fanout, crowd, lanes, idle, curve, million, kep3157, kep2340, hostile, informer,
-    /// informer-paths, avalanche, fairness, webhooks [default: all]
+    /// informer-paths, avalanche, fairness, webhooks, conversion, prices [default: all]
     #[arg(value_parser = scenario)]
     scenarios: Vec<Scenario>,
     /// Objects to create
@@ -119,6 +119,10 @@ struct Options {
     /// Let forebay stand on etcd, as kube-apiserver does
     #[arg(long)]
     on_etcd: bool,
+    /// Let RBAC decide about the clients, an audit log at Metadata note their requests and quotas count their
+    /// pods, on both servers, in scenarios that start one server of each
+    #[arg(long)]
+    governed: bool,
     /// Let the clients speak HTTP/2 instead of HTTP/1.1
     #[arg(long)]
     http2: bool,
@@ -185,6 +189,7 @@ async fn measure(options: &Options) -> Result<Report, Error> {
     let lab = Lab {
         size: options.size,
         objects: options.objects,
+        is_governed: options.governed,
         clients: options.clients,
         listers: options.listers,
         rounds: options.rounds,
@@ -247,7 +252,9 @@ async fn measure(options: &Options) -> Result<Report, Error> {
             waves.push(outcome.waves);
             mishaps.push(outcome.mishaps);
         }
-        let (scenario, about) = (scenario.name(), scenario.about(&lab));
+        let governed = "; RBAC decides, an audit log at Metadata notes, quotas count pods";
+        let governed = if lab.is_governed { governed } else { "" };
+        let (scenario, about) = (scenario.name(), format!("{}{governed}", scenario.about(&lab)));
         report.measured.push(Measured { scenario, about, metrics, series, waves, rows, mishaps });
     }
     if let (Some(file), Some(chart)) = (&options.svg, picture::of_storm(&report, &lab)) {

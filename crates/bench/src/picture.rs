@@ -83,6 +83,7 @@ mod tests {
         Lab {
             size: 500,
             objects: crate::objects::Objects::Pods,
+            is_governed: false,
             clients: 4,
             listers: 16,
             watchers: 2,

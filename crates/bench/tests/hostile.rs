@@ -27,6 +27,7 @@ fn small(only: &[&str]) -> Lab {
     Lab {
         size: 10,
         objects: Objects::Pods,
+        is_governed: false,
         clients: 1,
         listers: 1,
         rounds: 1,

@@ -45,6 +45,14 @@ async fn create_at_size_ten() {
 }
 
 #[tokio::test]
+async fn creates_by_somebody_with_rights_of_their_own_at_size_ten() {
+    let lab = Lab { is_governed: true, ..lab(Protocol::Http1) };
+    let outcome = Scenario::Create.run(&lab, &forebay()).await.unwrap_or_else(|why| panic!("{why}"));
+    let creates = outcome.metrics.iter().find(|metric| metric.name == "creates").expect("creates");
+    assert!(creates.samples[0] > 0.0, "{outcome:?}");
+}
+
+#[tokio::test]
 async fn webhooks_at_size_ten() {
     let names = ["nobody asked: p99", "a webhook of 1 ms: p99", "beside one that hangs: p99"];
     let metrics = check(Scenario::Webhooks, Protocol::Http1, &names).await.metrics;

@@ -103,6 +103,14 @@ fn args(data: &str, port: &str) -> Vec<String> {
     ["serve", "--data-dir", data, "--secure-port", port].map(str::to_owned).to_vec()
 }
 
+/// Who vouches for the server that runs on `dir`.
+pub(crate) fn authority(dir: &Path) -> Result<Vec<u8>, Error> {
+    let path = dir.join("data/admin.kubeconfig");
+    let text = fs::read_to_string(&path).map_err(Error::file("cannot read", &path))?;
+    data(&text, "certificate-authority-data")
+        .ok_or_else(|| Error::Pki(format!("{} has none", path.display())))
+}
+
 /// The client's side of the kubeconfig that forebay wrote for its administrator.
 fn credentials(kubeconfig: &Path) -> Result<Arc<ClientConfig>, Error> {
     let text = fs::read_to_string(kubeconfig).map_err(Error::file("cannot read", kubeconfig))?;

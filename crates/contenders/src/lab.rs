@@ -19,6 +19,8 @@ pub struct Lab {
     /// How many objects, and which.
     pub size: usize,
     pub objects: Objects,
+    /// Whether RBAC decides about the clients, an audit log notes their requests and quotas count their pods.
+    pub is_governed: bool,
     /// Concurrent clients, a connection each.
     pub clients: usize,
     /// Clients that LIST at once, a connection each.

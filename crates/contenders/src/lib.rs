@@ -12,6 +12,7 @@ pub mod contender;
 pub mod draw;
 mod error;
 pub mod forebay;
+mod governed;
 pub mod guard;
 pub mod kubernetes;
 pub mod lab;

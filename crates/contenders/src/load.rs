@@ -15,7 +15,7 @@ use crate::contender::Contender;
 use crate::lab::{FreshDir, Lab};
 use crate::objects::Made;
 use crate::server::Instance;
-use crate::{Error, pods, proc};
+use crate::{Error, governed, pods, proc};
 
 /// What creating the objects took.
 #[derive(Debug)]
@@ -57,8 +57,15 @@ pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
 /// it is.
 pub async fn start(lab: &Lab, who: &Contender) -> Result<(FreshDir, Instance), Error> {
     let dir = lab.fresh_dir()?;
-    let server = who.start(dir.path()).await?;
+    if !lab.is_governed {
+        let server = who.start(dir.path()).await?;
+        namespaces(&server).await?;
+        return Ok((dir, server));
+    }
+    let who = governed::contender(who, dir.path())?;
+    let mut server = who.start(dir.path()).await?;
     namespaces(&server).await?;
+    governed::begin(&who, &mut server, dir.path()).await?;
     Ok((dir, server))
 }
 

@@ -24,8 +24,11 @@ use crate::Error;
 /// The one that clients ask for: every server encrypts alike.
 const CIPHER: SupportedCipherSuite = TLS13_AES_128_GCM_SHA256;
 
-/// Writes `ca.crt`, `server.crt` and `.key` (127.0.0.1), `client.crt` and `.key` (system:masters), `sa.key`
-/// and `.pub`.
+/// Who shows `user.crt`.
+pub const USER: &str = "bench-user";
+
+/// Writes `ca.crt`, `server.crt` and `.key` (127.0.0.1), `client.crt` and `.key` (system:masters), `user.crt`
+/// and `.key` ([`USER`], of no group), `sa.key` and `.pub`.
 pub fn write(dir: &Path) -> Result<(), Error> {
     let ca_key = key()?;
     let mut ca = params("bench-ca", None);
@@ -43,6 +46,10 @@ pub fn write(dir: &Path) -> Result<(), Error> {
     client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     issue(dir, "client", client, &issuer)?;
 
+    let mut user = params(USER, None);
+    user.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    issue(dir, "user", user, &issuer)?;
+
     let tokens = key()?;
     save(dir, "sa.key", &tokens.serialize_pem())?;
     save(dir, "sa.pub", &tokens.public_key_pem())
@@ -50,11 +57,18 @@ pub fn write(dir: &Path) -> Result<(), Error> {
 
 /// What [`write`] wrote into `dir` for a client.
 pub fn credentials(dir: &Path) -> Result<Arc<ClientConfig>, Error> {
-    let read = |name: &str| {
-        let path = dir.join(name);
-        fs::read(&path).map_err(Error::file("cannot read", &path))
-    };
-    client_config(&read("ca.crt")?, &read("client.crt")?, &read("client.key")?)
+    client_config(&read(dir, "ca.crt")?, &read(dir, "client.crt")?, &read(dir, "client.key")?)
+}
+
+/// The same for [`USER`], of a server whose authority is `ca`, or the one that [`write`] made.
+pub fn user(dir: &Path, ca: Option<Vec<u8>>) -> Result<Arc<ClientConfig>, Error> {
+    let ca = ca.map_or_else(|| read(dir, "ca.crt"), Ok)?;
+    client_config(&ca, &read(dir, "user.crt")?, &read(dir, "user.key")?)
+}
+
+fn read(dir: &Path, name: &str) -> Result<Vec<u8>, Error> {
+    let path = dir.join(name);
+    fs::read(&path).map_err(Error::file("cannot read", &path))
 }
 
 /// TLS settings of a client that has no certificate, to servers of which [`write`] wrote the authority into

@@ -21,6 +21,7 @@ pub fn lab(protocol: Protocol) -> Lab {
     Lab {
         size: 10,
         objects: Objects::Pods,
+        is_governed: false,
         clients: 4,
         listers: 4,
         rounds: 1,
