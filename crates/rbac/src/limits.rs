@@ -26,3 +26,7 @@ pub const SUBJECTS_LOOKED_AT_MAX: usize = 16;
 
 /// Texts of a rule that are looked through one by one; where there are more they are searched in order.
 pub const TEXTS_LOOKED_THROUGH_MAX: usize = 12;
+
+/// From so many roles of one subject on a decision looks them up part by part of the table: to begin that
+/// takes as long as a dozen look-ups.
+pub const MANY_GRANTS: usize = 32;

@@ -4,10 +4,11 @@
 
 use forebay_apimachinery::{About, Attributes, ResourceAttributes};
 
-/// Bits of verbs and of what they are done to. Where two have none in common, one does not match the other.
+/// Bits of verbs, and of what they are done to and its API groups. Where two have none in common, one does not match the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub verbs: u64,
+    pub groups: u64,
     pub resources: u64,
     /// Whether there are paths.
     pub paths: bool,
@@ -15,11 +16,16 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// What matches everything.
-    pub const EVERYTHING: Marks = Marks { verbs: u64::MAX, resources: u64::MAX, paths: true };
+    pub const EVERYTHING: Marks =
+        Marks { verbs: u64::MAX, groups: u64::MAX, resources: u64::MAX, paths: true };
 
     pub fn and(self, other: Marks) -> Marks {
-        let verbs = self.verbs | other.verbs;
-        Marks { verbs, resources: self.resources | other.resources, paths: self.paths || other.paths }
+        Marks {
+            verbs: self.verbs | other.verbs,
+            groups: self.groups | other.groups,
+            resources: self.resources | other.resources,
+            paths: self.paths || other.paths,
+        }
     }
 }
 
@@ -34,11 +40,11 @@ pub(crate) struct Question<'a> {
 impl<'a> Question<'a> {
     pub fn of(asked: &Attributes<'a>) -> Question<'a> {
         let verb = asked.verb.as_str();
-        let (resources, paths) = match asked.about {
-            About::Resource(of) => (resource_marks(&of), false),
-            About::Path(_) => (0, true),
+        let (groups, resources, paths) = match asked.about {
+            About::Resource(of) => (mark(&[of.group]), resource_marks(&of), false),
+            About::Path(_) => (0, 0, true),
         };
-        Question { verb, about: asked.about, marks: Marks { verbs: mark(&[verb]), resources, paths } }
+        Question { verb, about: asked.about, marks: Marks { verbs: mark(&[verb]), groups, resources, paths } }
     }
 
     /// The namespace that it is about; empty for none.
@@ -51,8 +57,9 @@ impl<'a> Question<'a> {
 
     /// Whether what has these marks may match.
     pub fn may_match(&self, marks: Marks) -> bool {
-        marks.verbs & self.marks.verbs != 0
-            && (marks.resources & self.marks.resources != 0 || (marks.paths && self.marks.paths))
+        let own = self.marks;
+        let is_of = marks.groups & own.groups != 0 && marks.resources & own.resources != 0;
+        marks.verbs & own.verbs != 0 && (is_of || marks.paths && own.paths)
     }
 }
 

@@ -7,6 +7,7 @@
 //! Source: kubernetes v1.36.3 `pkg/registry/rbac/validation/rule.go`.
 
 use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
 
 use forebay_apimachinery::json::go_quote;
@@ -14,7 +15,7 @@ use forebay_apimachinery::{Attributes, Caller};
 
 use crate::GROUP;
 use crate::binding::{RoleBinding, RoleRef, Through};
-use crate::limits::{ABSENT_BYTES_MAX, ABSENT_MAX};
+use crate::limits::{ABSENT_BYTES_MAX, ABSENT_MAX, MANY_GRANTS};
 use crate::question::{Marks, Question};
 use crate::role::{PolicyRule, Role};
 use crate::scopes::{Grant, Scopes};
@@ -124,17 +125,23 @@ impl Rights {
     pub fn decide(&self, asked: &Attributes<'_>) -> Ruling {
         let question = Question::of(asked);
         let mut absent = false;
-        for grant in self.grants(asked.caller, question.namespace()) {
-            let Some(known) = self.roles.get(grant.role as usize) else { continue };
-            if !question.may_match(known.marks) {
-                continue;
-            }
-            match &known.role {
-                Some(role) if role.allows(&question) => {
-                    return Ruling::Allowed(self.named(asked.caller, grant.first()));
+        for grants in self.held(asked.caller, question.namespace()) {
+            // Many lie in the order of the table, of which a part is at hand at a time.
+            let mut many = (grants.len() >= MANY_GRANTS).then(|| self.roles.focus());
+            for grant in grants {
+                let at = grant.role as usize;
+                let known = match &mut many {
+                    Some(roles) => roles.get(at),
+                    None => self.roles.get(at),
+                };
+                let Some(known) = known.filter(|known| question.may_match(known.marks)) else { continue };
+                match &known.role {
+                    Some(role) if role.allows(&question) => {
+                        return Ruling::Allowed(self.named(asked.caller, grant.first()));
+                    }
+                    Some(_) => {}
+                    None => absent = true,
                 }
-                Some(_) => {}
-                None => absent = true,
             }
         }
         Ruling::NotAllowed { absent }
@@ -187,12 +194,17 @@ impl Rights {
 
     /// What somebody has, everywhere and then in `namespace`.
     fn grants<'r>(&'r self, caller: &'r Caller, namespace: &'r str) -> impl Iterator<Item = &'r Grant> {
+        self.held(caller, namespace).flatten()
+    }
+
+    /// The same, what the user has and what each group has apart.
+    fn held<'r>(&'r self, caller: &'r Caller, namespace: &'r str) -> impl Iterator<Item = &'r [Grant]> {
         let everywhere = Some("");
         let there = Some(namespace).filter(|namespace| !namespace.is_empty());
         everywhere.into_iter().chain(there).flat_map(move |namespace| {
             let own = self.scopes.of(false, &caller.name, namespace);
             let groups = caller.groups.iter();
-            own.iter().chain(groups.flat_map(move |group| self.scopes.of(true, group, namespace)))
+            iter::once(own).chain(groups.map(move |group| self.scopes.of(true, group, namespace)))
         })
     }
 

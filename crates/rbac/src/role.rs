@@ -61,7 +61,12 @@ impl PolicyRule {
         let [verbs, groups, resources, names] =
             ["verbs", "apiGroups", "resources", "resourceNames"].map(|list| Texts::read(&rule[list]));
         let paths = Paths::read(&rule["nonResourceURLs"]);
-        let marks = Marks { verbs: marks(&verbs), resources: marks(&resources), paths: !paths.is_empty() };
+        let marks = Marks {
+            verbs: marks(&verbs),
+            groups: marks(&groups),
+            resources: marks(&resources),
+            paths: !paths.is_empty(),
+        };
         PolicyRule { verbs, groups, resources, names, paths, marks }
     }
 
