@@ -5,6 +5,7 @@
 //! what it created is served at once.
 
 mod cleanup;
+mod instances;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -21,7 +22,8 @@ use forebay_object::Object;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
-use self::cleanup::{Cleanup, Deletion};
+use self::cleanup::{Cleanup, Deletion, Going};
+use self::instances::Instances;
 use crate::context::Context;
 use crate::conversion;
 use crate::owners;
@@ -106,15 +108,19 @@ impl Known {
         self.past.extend(served.iter().map(Arc::downgrade));
     }
 
-    /// The storage, and its objects in the version that they are stored in, whether or not that is served.
-    fn stored(&self) -> Option<(Arc<Store>, Arc<Served>)> {
-        let (store, key) = self.storage.as_ref()?;
+    /// What goes with the CRD when it goes: its objects in the version that they are stored in, whether or not
+    /// that is served.
+    fn going(&self) -> Going {
+        let Some((store, key)) = &self.storage else { return Going::Nothing };
         let mut crd = self.value.clone();
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = version["storage"].clone();
         }
-        let served = custom_served(&crd, (store, &key.fields), self.since, None).pop()?;
-        Some((store.clone(), served))
+        let served = custom_served(&crd, (store, &key.fields), self.since, None).pop();
+        served.map_or(Going::Nothing, |served| {
+            let by_webhook = has_webhook_conversion(&crd);
+            Going::Instances(Instances { store: store.clone(), served, by_webhook })
+        })
     }
 }
 
@@ -402,7 +408,7 @@ impl Controller {
                 served: self.served.clone(),
                 name: name.clone(),
                 deletion,
-                objects: known.stored(),
+                going: known.going(),
             };
             self.context.tasks.spawn("crd cleanup", cleanup.run());
         }

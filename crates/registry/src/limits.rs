@@ -38,6 +38,18 @@ pub(crate) const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 /// Roles and bindings taken in without giving way to others: some tens of microseconds each.
 pub(crate) const RIGHTS_BATCH: usize = 64;
 
+// The end of a CRD.
+
+/// How long its objects are waited for before it says that some are left, as upstream has it. Those that are
+/// there still are deleted again then.
+pub(crate) const INSTANCES_WAIT: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether any are left.
+pub(crate) const INSTANCES_PERIOD: Duration = Duration::from_secs(1);
+
+/// Namespaces of which it says why an object was not deleted: each has a line of its condition.
+pub(crate) const UNDELETED_TOLD_MAX: usize = 16;
+
 // What the server writes by itself.
 
 /// How often a start looks again at a role that others write, too.
