@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_apimachinery::{Reason, Revision, Status};
-use forebay_catalog::crd::{LayoutKey, is_true, needs, text};
+use forebay_catalog::crd::{BuiltInHas, LayoutKey, is_true, needs, text};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Decision, Mode, Store};
 use forebay_catalog::{Catalog, Served, custom_served, retire, table};
@@ -111,6 +111,9 @@ impl Known {
     /// What goes with the CRD when it goes: its objects in the version that they are stored in, whether or not
     /// that is served.
     fn going(&self) -> Going {
+        if BuiltInHas::of(&self.value) == Some(BuiltInHas::Storage) {
+            return Going::BuiltIn;
+        }
         let Some((store, key)) = &self.storage else { return Going::Nothing };
         let mut crd = self.value.clone();
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
@@ -352,6 +355,12 @@ impl Controller {
             if !is_true(&known.value, "Established") {
                 continue;
             }
+            let built_in = BuiltInHas::of(&known.value);
+            if built_in == Some(BuiltInHas::Storage) {
+                // What is there is not of this definition, and no other store is opened on it.
+                known.served.get_or_insert_default();
+                continue;
+            }
             let wanted = LayoutKey::of(&known.value);
             if known.storage.as_ref().is_none_or(|(_, key)| *key != wanted) {
                 if let Some((old, key)) = known.storage.take()
@@ -368,7 +377,10 @@ impl Controller {
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
                 let conversion = conversion::of(&self.context, &known.value);
                 let storage = (store, &*key.fields);
-                known.served = Some(custom_served(&known.value, storage, known.since, conversion.as_ref()));
+                known.served = Some(match built_in {
+                    Some(_) => Vec::new(),
+                    None => custom_served(&known.value, storage, known.since, conversion.as_ref()),
+                });
             }
         }
         let deadline = self.context.clock.now() + READY_WAIT;

@@ -1,7 +1,8 @@
 //! The end of a CRD: its objects, then itself.
 //!
 //! In: a CRD that is being deleted. Out: neither it nor its objects, or it as it is when it is not in that
-//! deletion any more; meanwhile what it waits for, in its `Terminating` condition.
+//! deletion any more; meanwhile what it waits for, in its `Terminating` condition. Never: a built-in object
+//! deleted with it.
 
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub(super) enum Going {
     Instances(Instances),
     /// It never served any.
     Nothing,
+    /// Built-in objects are where its own would be.
+    BuiltIn,
 }
 
 /// The end of one CRD: its objects first, then itself. Given up once the CRD is gone, or not in that deletion
@@ -61,6 +64,7 @@ impl Cleanup {
     pub(super) async fn run(self) {
         self.say(&Termination::InProgress).await;
         let ended = match &self.going {
+            Going::BuiltIn => Termination::BuiltIn,
             Going::Nothing => Termination::NeverEstablished,
             Going::Instances(instances) => {
                 if !self.delete_all(instances).await {

@@ -15,6 +15,7 @@ use crate::store::Way;
 use crate::world::{MINUTE, World, rv};
 
 const CRDS: &str = "/apiextensions.k8s.io/v1/customresourcedefinitions";
+const APISERVICES: &str = "/apiregistration.k8s.io/v1/apiservices";
 const TABS: &str = "/stable.io/v1/tabs";
 const SECOND: Duration = Duration::from_secs(1);
 const HOLD: &str = "example.com/hold";
@@ -82,6 +83,89 @@ fn terminating(crd: &Value) -> [String; 4] {
 
 async fn said_by_tabs(world: &World) -> [String; 4] {
     terminating(&crd(world, "tabs.stable.io").await.expect("it waits"))
+}
+
+/// A CRD that has the place of a built-in resource takes nothing of it and serves nothing of it.
+async fn check_built_in(group: &str, plural: &str, path: &str, known: &str) {
+    let world = World::new().await;
+    define_tabs(&world).await;
+    create_tab(&world, "a", json!([])).await;
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": { "name": "v1.example.com" },
+        "spec": { "group": "example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100 },
+    });
+    world.create(APISERVICES, service).await.expect("a service");
+    let before = world.get(&format!("{path}/{known}"), "").await.expect("is there");
+
+    let versions = json!([version("v1", "foo", true), version("v2", "foo", false)]);
+    let mut overlapping = definition(group, plural, "Custom", versions);
+    overlapping["metadata"]["finalizers"] = json!([HOLD]);
+    let name = format!("{plural}.{group}");
+    world.create(CRDS, overlapping).await.expect("a definition");
+    world.settle().await;
+    let conditions = crd(&world, &name).await.expect("is there")["status"]["conditions"].clone();
+    let established = conditions
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
+    assert!(established, "{conditions}");
+    let catalog = world.registry.catalog();
+    let served: Vec<_> = catalog.iter().filter(|served| served.is(group, plural)).collect();
+    assert!(served.len() == 1 && !served[0].is_custom() && &*served[0].gvr.version == "v1");
+    let patch = json!({ "metadata": { "annotations": { "test": "updated" } } });
+    world.merge(&format!("{CRDS}/{name}"), patch).await.expect("is patched as what it is");
+
+    world.delete(CRDS, &name).await;
+    world.pass(2 * MINUTE).await;
+    let ended = crd(&world, &name).await.expect("somebody else holds it");
+    assert_eq!(ended["metadata"]["finalizers"], json!([HOLD]));
+    let why = "instances overlap with built-in resources in storage";
+    assert_eq!(terminating(&ended)[..3], ["False", "OverlappingBuiltInResource", why]);
+    let released = json!({ "metadata": { "finalizers": null } });
+    world.merge(&format!("{CRDS}/{name}"), released).await.expect("is released");
+    world.pass(MINUTE).await;
+    assert!(crd(&world, &name).await.is_none());
+    let after = world.get(&format!("{path}/{known}"), "").await.expect("is there still");
+    assert_eq!(after, before);
+    assert_eq!(world.names(TABS, "").await.0, "a", "and what it defines");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_definition_goes_with_a_crd_that_has_the_place_of_definitions() {
+    check_built_in("apiextensions.k8s.io", "customresourcedefinitions", CRDS, "tabs.stable.io").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_service_goes_with_a_crd_that_has_the_place_of_services() {
+    check_built_in("apiregistration.k8s.io", "apiservices", APISERVICES, "v1.example.com").await;
+}
+
+/// What an earlier server stored for such a CRD is deleted with it.
+#[tokio::test(start_paused = true)]
+async fn a_crd_that_has_the_name_of_a_built_in_resource_serves_nothing_and_takes_its_own() {
+    let world = World::new().await;
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": { "name": "e" }, "reason": "R",
+        "involvedObject": { "kind": "Pod", "name": "p", "namespace": "default" },
+    });
+    world.create("/v1/events/default", event).await.expect("an event");
+    let versions = json!([version("v1", "foo", false), version("v2", "foo", true)]);
+    world
+        .create(CRDS, definition("events.k8s.io", "events", "Custom", versions))
+        .await
+        .expect("a definition");
+    assert!(world.registry.catalog().resource("events.k8s.io", "v2", "events").is_none());
+    let own = forebay_apimachinery::Key::from("/registry/events.k8s.io/events/own");
+    let text = r#"{"apiVersion":"events.k8s.io/v2","kind":"Custom","metadata":{"name":"own","uid":"u"}}"#;
+    let op = forebay_backend::Op::Put { value: text.into(), ttl: None };
+    let txn = forebay_backend::Txn { key: own.clone(), expect: forebay_backend::Expect::Absent, op };
+    world.store.commit(txn).await.expect("is stored");
+    world.delete(CRDS, "events.events.k8s.io").await;
+    world.pass(MINUTE).await;
+    assert!(crd(&world, "events.events.k8s.io").await.is_none());
+    assert!(world.store.get(&own).await.expect("reads").is_none());
+    assert_eq!(world.names("/v1/events/default", "").await.0, "e");
 }
 
 /// Moves `spec.old` of v1 to `spec.new` of v2 and back, while it is there.
