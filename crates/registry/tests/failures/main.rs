@@ -11,6 +11,7 @@ mod ends;
 mod hooks;
 mod lost;
 mod old;
+mod patched;
 mod stale;
 mod store;
 mod world;
