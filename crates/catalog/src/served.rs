@@ -73,9 +73,9 @@ impl Served {
         self.group() == group && self.resource() == resource
     }
 
-    /// Whether its objects say what else is served.
+    /// Whether its objects say what else is served. Those of a CRD never do, whatever it is called.
     pub fn is_crd(&self) -> bool {
-        crd::is(self.group(), self.resource())
+        crd::is(self.group(), self.resource()) && !self.is_custom()
     }
 
     /// Whether a CRD defines it.

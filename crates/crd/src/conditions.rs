@@ -111,6 +111,8 @@ pub enum Termination {
     NotConfirmed(String),
     /// It never served objects.
     NeverEstablished,
+    /// Built-in objects are where its own would be: none was deleted.
+    BuiltIn,
     /// No objects are left.
     Completed,
 }
@@ -141,6 +143,11 @@ pub fn set_terminating(crd: &mut Value, termination: &Termination, now: &str) {
         Termination::NeverEstablished => {
             ("False", "NeverEstablished", "resource was never established".to_owned())
         }
+        Termination::BuiltIn => (
+            "False",
+            "OverlappingBuiltInResource",
+            "instances overlap with built-in resources in storage".to_owned(),
+        ),
         Termination::Completed => ("False", "InstanceDeletionCompleted", "removed all instances".to_owned()),
     };
     set_condition(crd, "Terminating", status, reason, &message, now);

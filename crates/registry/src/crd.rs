@@ -5,13 +5,14 @@
 //! what it created is served at once.
 
 mod cleanup;
+mod instances;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_apimachinery::{Reason, Revision, Status};
-use forebay_catalog::crd::{LayoutKey, is_true, needs, text};
+use forebay_catalog::crd::{BuiltInHas, LayoutKey, is_true, needs, text};
 use forebay_catalog::errors;
 use forebay_catalog::store::{Decision, Mode, Store};
 use forebay_catalog::{Catalog, Served, custom_served, retire, table};
@@ -21,7 +22,8 @@ use forebay_object::Object;
 use forebay_watchcache::{EventKind, Interest, ReadError, WatchStep, Watcher};
 use serde_json::Value;
 
-use self::cleanup::{Cleanup, Deletion};
+use self::cleanup::{Cleanup, Deletion, Going};
+use self::instances::Instances;
 use crate::context::Context;
 use crate::conversion;
 use crate::owners;
@@ -106,15 +108,22 @@ impl Known {
         self.past.extend(served.iter().map(Arc::downgrade));
     }
 
-    /// The storage, and its objects in the version that they are stored in, whether or not that is served.
-    fn stored(&self) -> Option<(Arc<Store>, Arc<Served>)> {
-        let (store, key) = self.storage.as_ref()?;
+    /// What goes with the CRD when it goes: its objects in the version that they are stored in, whether or not
+    /// that is served.
+    fn going(&self) -> Going {
+        if BuiltInHas::of(&self.value) == Some(BuiltInHas::Storage) {
+            return Going::BuiltIn;
+        }
+        let Some((store, key)) = &self.storage else { return Going::Nothing };
         let mut crd = self.value.clone();
         for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = version["storage"].clone();
         }
-        let served = custom_served(&crd, (store, &key.fields), self.since, None).pop()?;
-        Some((store.clone(), served))
+        let served = custom_served(&crd, (store, &key.fields), self.since, None).pop();
+        served.map_or(Going::Nothing, |served| {
+            let by_webhook = has_webhook_conversion(&crd);
+            Going::Instances(Instances { store: store.clone(), served, by_webhook })
+        })
     }
 }
 
@@ -346,6 +355,12 @@ impl Controller {
             if !is_true(&known.value, "Established") {
                 continue;
             }
+            let built_in = BuiltInHas::of(&known.value);
+            if built_in == Some(BuiltInHas::Storage) {
+                // What is there is not of this definition, and no other store is opened on it.
+                known.served.get_or_insert_default();
+                continue;
+            }
             let wanted = LayoutKey::of(&known.value);
             if known.storage.as_ref().is_none_or(|(_, key)| *key != wanted) {
                 if let Some((old, key)) = known.storage.take()
@@ -362,7 +377,10 @@ impl Controller {
             if let (None, Some((store, key))) = (&known.served, &known.storage) {
                 let conversion = conversion::of(&self.context, &known.value);
                 let storage = (store, &*key.fields);
-                known.served = Some(custom_served(&known.value, storage, known.since, conversion.as_ref()));
+                known.served = Some(match built_in {
+                    Some(_) => Vec::new(),
+                    None => custom_served(&known.value, storage, known.since, conversion.as_ref()),
+                });
             }
         }
         let deadline = self.context.clock.now() + READY_WAIT;
@@ -402,7 +420,7 @@ impl Controller {
                 served: self.served.clone(),
                 name: name.clone(),
                 deletion,
-                objects: known.stored(),
+                going: known.going(),
             };
             self.context.tasks.spawn("crd cleanup", cleanup.run());
         }

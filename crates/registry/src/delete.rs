@@ -148,8 +148,7 @@ pub(crate) async fn delete_collection(
     let DeletionPlan { plan, interest, shown, .. } = selection;
     let mut told = Told::default();
     told.add(warning_of_jobs(&target.served, options));
-    let deleted =
-        delete_selected(context, target, (plan, interest), options, Collect::List(shown), &mut told).await;
+    let deleted = delete_selected(context, target, (plan, interest), options, shown, &mut told).await;
     let (objects, list) = match deleted {
         Ok(deleted) => deleted,
         Err(mut status) => {
@@ -163,18 +162,6 @@ pub(crate) async fn delete_collection(
         None => success_of(&target.served, Map::new()),
     };
     Ok(DeletedCollection { answer: Answer { outcome, warnings }, objects })
-}
-
-/// Deletes every object of a resource, and keeps nothing of them.
-///
-/// # Errors
-/// As [`delete_collection`].
-pub(crate) async fn delete_everything(context: &Arc<Context>, target: &Target) -> Result<(), Status> {
-    let store = target.served.stored()?;
-    let everything = (ListPlan::EVERYTHING, Interest::all(store.reach(None, None)));
-    let options = DeleteOptions::default();
-    let told = &mut Told::default();
-    delete_selected(context, target, everything, &options, Collect::Nothing, told).await.map(drop)
 }
 
 /// What the client of a collection's deletion is told of its objects: each thing once.
@@ -194,14 +181,13 @@ impl Told {
     }
 }
 
-/// Deletes what a plan shows. How many objects that were, and the list of them, unless that is too long or
-/// nobody wants it.
+/// Deletes what a plan shows. How many objects that were, and the list of them, unless that is too long.
 async fn delete_selected(
     context: &Arc<Context>,
     target: &Target,
     (plan, interest): (ListPlan, Interest),
     options: &DeleteOptions,
-    collect: Collect,
+    list_shown: Shown,
     told: &mut Told,
 ) -> Result<(usize, Option<DeletedList>), Status> {
     let (limit, mut left) = (plan.limit.unwrap_or(usize::MAX), plan.limit.unwrap_or(usize::MAX));
@@ -210,10 +196,7 @@ async fn delete_selected(
     let shown = ShownStore::of(served, &plan).await?;
     let page = shown.guard(page(shown.store(), &plan, &interest, &context.clock)).await??;
     let Page { snapshot, mut after, meta } = page;
-    let mut deleted = match collect {
-        Collect::List(shown) => Some(DeletedList::new(served, shown, meta)),
-        Collect::Nothing => None,
-    };
+    let mut deleted = Some(DeletedList::new(served, list_shown, meta));
     let page_max = interest.objects_max(Interest::LOOKS_MAX).min(COLLECTION_PAGE);
     loop {
         let page: Vec<_> = snapshot.candidates(&interest, after.as_ref()).take(page_max).cloned().collect();
@@ -244,13 +227,6 @@ async fn delete_selected(
         tokio::task::yield_now().await;
     }
     Ok((limit - left, deleted))
-}
-
-/// What is kept of the objects that are deleted with their collection.
-#[derive(Clone, Copy)]
-enum Collect {
-    List(Shown),
-    Nothing,
 }
 
 /// The list of what was deleted with its collection, at most [`DELETED_LIST_BYTES_MAX`].

@@ -7,15 +7,18 @@ use std::time::Duration;
 /// Names tried for one `generateName` before the client is told to try again (reference §3.2).
 pub(crate) const GENERATED_NAMES_MAX: usize = 8;
 
-/// Operations of one JSON patch (`maxJSONPatchOperations`).
+/// Operations of one JSON patch of a client (`maxJSONPatchOperations`). What webhooks and policies make has
+/// as many as its answer has room for.
 pub(crate) const PATCH_OPERATIONS_MAX: usize = 10_000;
 
 /// Items of arrays that the operations of one patch may move, all together: some tenths of a second. Each
-/// that puts one into an array, or takes one out of it, moves those behind it.
+/// that puts one into an array, or takes one out of it, moves those behind it. More is refused; of a webhook
+/// or a policy, as its failure policy has it.
 pub(crate) const PATCH_MOVED_MAX: usize = 50_000_000;
 
 /// Bytes that the copies of one JSON patch may come to, as in kube-apiserver: one that copies an object into
-/// itself doubles it. More is refused.
+/// itself doubles it. More is refused. So much may be moved further down as well, each of which is walked to
+/// see how deep that makes the object.
 pub(crate) const PATCH_COPIED_BYTES_MAX: usize = 3 << 20;
 
 /// Objects that one DELETE of a collection reads at a time, fewer where each takes many looks.
@@ -37,6 +40,18 @@ pub(crate) const TAKEN_IN_WAIT: Duration = Duration::from_secs(5);
 
 /// Roles and bindings taken in without giving way to others: some tens of microseconds each.
 pub(crate) const RIGHTS_BATCH: usize = 64;
+
+// The end of a CRD.
+
+/// How long its objects are waited for before it says that some are left, as upstream has it. Those that are
+/// there still are deleted again then.
+pub(crate) const INSTANCES_WAIT: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether any are left.
+pub(crate) const INSTANCES_PERIOD: Duration = Duration::from_secs(1);
+
+/// Namespaces of which it says why an object was not deleted: each has a line of its condition.
+pub(crate) const UNDELETED_TOLD_MAX: usize = 16;
 
 // What the server writes by itself.
 

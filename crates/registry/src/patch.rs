@@ -147,14 +147,10 @@ impl<'b> Patch<'b> {
         let mut meter = lease.meter();
         match &self.change {
             Change::Json(patch) => {
-                let (mut copied, mut moved) = (0, 0);
+                let mut spent = Spent::default();
                 for operation in &patch.0 {
                     meter.charge(added(&document, operation))?;
-                    bound(&document, operation, &mut copied).ok_or_else(rejected)?;
-                    moved += siblings(&document, operation);
-                    if moved > PATCH_MOVED_MAX {
-                        return Err(rejected());
-                    }
+                    spent.spend(&document, operation).map_err(|_| rejected())?;
                     operate(&mut document, operation).map_err(|_| rejected())?;
                 }
                 Ok(document)
@@ -182,19 +178,19 @@ pub(crate) enum Unapplied {
     /// It says what the object has to be for it, and the object is not; by path.
     TestFailed(String),
     Why(String),
+    /// It takes more than a patch may here; upstream might apply it.
+    TooMuch(String),
     Refused(Status),
 }
 
-/// `document` with the operations that a policy or a webhook made.
+/// `document` with the operations that a policy or a webhook made. They are as many as its answer has room
+/// for, as upstream has no bound.
 ///
 /// # Errors
 /// [`Unapplied`].
 pub(crate) fn apply_made(mut document: Value, made: Vec<Value>, lease: &Lease) -> Result<Value, Unapplied> {
     let why = Unapplied::Why;
-    if made.len() > PATCH_OPERATIONS_MAX {
-        return Err(why(format!("there are {} operations, more than {PATCH_OPERATIONS_MAX}", made.len())));
-    }
-    let (mut meter, mut copied, mut moved) = (lease.meter(), 0, 0);
+    let (mut meter, mut spent) = (lease.meter(), Spent::default());
     for mut operation in made {
         let op = operation["op"].as_str().unwrap_or_default().to_owned();
         if let Some(members) = operation.as_object_mut() {
@@ -204,10 +200,14 @@ pub(crate) fn apply_made(mut document: Value, made: Vec<Value>, lease: &Lease) -
             return Err(why(format!("Unexpected kind: {op}")));
         };
         meter.charge(added(&document, &operation)).map_err(|full| Unapplied::Refused(full.into()))?;
-        moved += siblings(&document, &operation);
-        if moved > PATCH_MOVED_MAX || bound(&document, &operation, &mut copied).is_none() {
-            return Err(why("it copies and moves too much".to_owned()));
-        }
+        spent.spend(&document, &operation).map_err(|excess| match excess {
+            Excess::Copies(bytes) => why(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {bytes}, exceeding the limit \
+                 {PATCH_COPIED_BYTES_MAX}"
+            )),
+            Excess::Moves => Unapplied::TooMuch("its patch moves too much".to_owned()),
+            Excess::Depth => Unapplied::TooMuch("its patch makes the object too deep".to_owned()),
+        })?;
         if let Err(error) = operate(&mut document, &operation) {
             return Err(match error.kind {
                 json_patch::PatchErrorKind::TestFailed => Unapplied::TestFailed(error.path.to_string()),
@@ -281,17 +281,19 @@ fn added(document: &Value, operation: &PatchOperation) -> usize {
     value.map_or(0, |value| weight::MEMBER_BYTES + weight::of(value))
 }
 
-/// Items of the arrays in which `operation` has its places.
-fn siblings(document: &Value, operation: &PatchOperation) -> usize {
-    let items = |place: &str| {
-        let parent = place.rsplit_once('/').map_or("", |(parent, _)| parent);
-        document.pointer(parent).and_then(Value::as_array).map_or(0, Vec::len)
+/// Items of arrays that `operation` moves: those behind the places that it fills or empties.
+fn moved(document: &Value, operation: &PatchOperation) -> usize {
+    let behind = |place: &str| {
+        let (parent, last) = place.rsplit_once('/').unwrap_or_default();
+        let items = document.pointer(parent).and_then(Value::as_array).map_or(0, Vec::len);
+        // What is no number is the place behind the last one.
+        last.parse::<usize>().map_or(0, |at| items.saturating_sub(at))
     };
     match operation {
-        PatchOperation::Add(add) => items(add.path.as_str()),
-        PatchOperation::Remove(remove) => items(remove.path.as_str()),
-        PatchOperation::Copy(copy) => items(copy.path.as_str()),
-        PatchOperation::Move(one) => items(one.from.as_str()) + items(one.path.as_str()),
+        PatchOperation::Add(add) => behind(add.path.as_str()),
+        PatchOperation::Remove(remove) => behind(remove.path.as_str()),
+        PatchOperation::Copy(copy) => behind(copy.path.as_str()),
+        PatchOperation::Move(one) => behind(one.from.as_str()) + behind(one.path.as_str()),
         PatchOperation::Replace(_) | PatchOperation::Test(_) => 0,
     }
 }
@@ -338,32 +340,64 @@ fn operations(value: Value) -> Result<Change<'static>, Malformed> {
     serde_json::from_value(Value::Array(operations)).map(Change::Json).map_err(|_| Malformed::Operation)
 }
 
-/// Whether an operation makes the document neither too large nor too deep: a copy into itself doubles it.
-///
-/// - `copied`: bytes that were copied so far.
-fn bound(document: &Value, operation: &PatchOperation, copied: &mut usize) -> Option<()> {
-    let (path, value) = match operation {
-        PatchOperation::Add(add) => (&add.path, &add.value),
-        PatchOperation::Replace(replace) => (&replace.path, &replace.value),
-        PatchOperation::Copy(json_patch::CopyOperation { from, path })
-        | PatchOperation::Move(json_patch::MoveOperation { from, path }) => {
-            // One that is not there is told by whoever applies it.
-            let Some(value) = document.pointer(from.as_str()) else { return Some(()) };
-            // A move makes nothing larger, and only one that goes down makes it deeper.
-            let is_move = matches!(operation, PatchOperation::Move(_));
-            if is_move && path.tokens().count() <= from.tokens().count() {
-                return Some(());
-            }
-            *copied += serde_json::to_vec(value).map_or(0, |json| json.len());
-            (path, value)
+/// What the operations of one patch have taken so far: what it takes does not grow as their number times the
+/// length of the document.
+#[derive(Default)]
+struct Spent {
+    /// Bytes that were copied.
+    copied: usize,
+    /// Bytes of what was moved further down.
+    lowered: usize,
+    /// Items of arrays that were moved.
+    items: usize,
+}
+
+/// What a patch has too much of.
+enum Excess {
+    /// So many bytes were copied, which upstream refuses, too.
+    Copies(usize),
+    Moves,
+    Depth,
+}
+
+impl Spent {
+    /// Counts what `operation` takes, and looks whether it makes the document too deep: a copy into itself
+    /// doubles it.
+    fn spend(&mut self, document: &Value, operation: &PatchOperation) -> Result<(), Excess> {
+        self.items += moved(document, operation);
+        if self.items > PATCH_MOVED_MAX {
+            return Err(Excess::Moves);
         }
-        PatchOperation::Remove(_) | PatchOperation::Test(_) => return Some(()),
-    };
-    if *copied > PATCH_COPIED_BYTES_MAX {
-        return None;
+        let bytes_of = |value: &Value| serde_json::to_vec(value).map_or(0, |json| json.len());
+        let (path, value) = match operation {
+            PatchOperation::Add(add) => (&add.path, &add.value),
+            PatchOperation::Replace(replace) => (&replace.path, &replace.value),
+            PatchOperation::Copy(json_patch::CopyOperation { from, path }) => {
+                // One that is not there is told by whoever applies it.
+                let Some(value) = document.pointer(from.as_str()) else { return Ok(()) };
+                self.copied += bytes_of(value);
+                if self.copied > PATCH_COPIED_BYTES_MAX {
+                    return Err(Excess::Copies(self.copied));
+                }
+                (path, value)
+            }
+            PatchOperation::Move(json_patch::MoveOperation { from, path }) => {
+                let Some(value) = document.pointer(from.as_str()) else { return Ok(()) };
+                // It makes nothing larger, and only one that goes down makes it deeper.
+                if path.tokens().count() <= from.tokens().count() {
+                    return Ok(());
+                }
+                self.lowered += bytes_of(value);
+                if self.lowered > PATCH_COPIED_BYTES_MAX {
+                    return Err(Excess::Moves);
+                }
+                (path, value)
+            }
+            PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
+        };
+        let left = json::DEPTH_MAX.checked_sub(path.tokens().count()).ok_or(Excess::Depth)?;
+        if depth_within(value, left) { Ok(()) } else { Err(Excess::Depth) }
     }
-    let left = json::DEPTH_MAX.checked_sub(path.tokens().count())?;
-    depth_within(value, left).then_some(())
 }
 
 /// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the
@@ -394,4 +428,74 @@ fn cannot_unmarshal(value: &Value, place: &str) -> String {
 /// themselves.
 fn rejected() -> Status {
     Status::new(Reason::Invalid, "the server rejected our request due to an error in our request")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn applied(document: Value, made: Vec<Value>) -> Result<Value, String> {
+        apply_made(document, made, &Lease::of_one_tree()).map_err(|unapplied| match unapplied {
+            Unapplied::TestFailed(path) => format!("test failed: {path}"),
+            Unapplied::Why(why) => format!("why: {why}"),
+            Unapplied::TooMuch(why) => format!("too much: {why}"),
+            Unapplied::Refused(status) => format!("refused: {}", status.message),
+        })
+    }
+
+    #[test]
+    fn what_was_made_may_have_as_many_operations_as_its_answer_has_room_for() {
+        const COUNT: usize = 3 * PATCH_OPERATIONS_MAX;
+        let members =
+            (0..COUNT).map(|at| json!({ "op": "add", "path": format!("/data/k{at}"), "value": at }));
+        let made = applied(json!({ "data": {} }), members.collect()).expect("applies");
+        assert_eq!(made["data"].as_object().map(serde_json::Map::len), Some(COUNT));
+        // What is put behind the last item moves nothing.
+        let items = (0..COUNT).map(|at| json!({ "op": "add", "path": "/items/-", "value": at }));
+        let made = applied(json!({ "items": [] }), items.collect()).expect("applies");
+        assert_eq!(made["items"].as_array().map(Vec::len), Some(COUNT));
+        let last = (0..COUNT).rev().map(|at| json!({ "op": "remove", "path": format!("/items/{at}") }));
+        assert_eq!(applied(made, last.collect()), Ok(json!({ "items": [] })));
+    }
+
+    #[test]
+    fn what_grows_as_operations_times_items_is_too_much() {
+        let items = vec![0; 20_000];
+        let front = vec![json!({ "op": "add", "path": "/items/0", "value": 0 }); 5_000];
+        let too_much = Err("too much: its patch moves too much".to_owned());
+        assert_eq!(applied(json!({ "items": items }), front), too_much);
+        let around = vec![json!({ "op": "move", "from": "/items/0", "path": "/items/-" }); 5_000];
+        assert_eq!(applied(json!({ "items": items }), around), too_much);
+        // Down and up again, each time walked to see how deep it is.
+        let text = "x".repeat(PATCH_COPIED_BYTES_MAX / 8);
+        let down_and_up = [("/a", "/b/c"), ("/b/c", "/a")];
+        let moves = down_and_up.map(|(from, path)| json!({ "op": "move", "from": from, "path": path }));
+        let many = moves.iter().cycle().take(20).cloned().collect();
+        assert_eq!(applied(json!({ "a": text, "b": {} }), many), too_much);
+    }
+
+    #[test]
+    fn what_upstream_refuses_is_refused_in_its_words() {
+        let text = "x".repeat(PATCH_COPIED_BYTES_MAX / 2);
+        let copies = (0..3).map(|at| json!({ "op": "copy", "from": "/a", "path": format!("/b{at}") }));
+        let refused = applied(json!({ "a": text }), copies.collect()).expect_err("3 copies of half of it");
+        let length = 2 * (text.len() + 2);
+        assert_eq!(
+            refused,
+            format!(
+                "why: Unable to complete the copy, the accumulated size increase of copy is {length}, exceeding the limit \
+                 {PATCH_COPIED_BYTES_MAX}"
+            )
+        );
+        let mut deep = json!(0);
+        for _ in 0..json::DEPTH_MAX - 1 {
+            deep = json!([deep]);
+        }
+        let add = |path: &str| vec![json!({ "op": "add", "path": path, "value": deep })];
+        assert!(applied(json!({ "a": {} }), add("/a")).is_ok());
+        let too_deep = Err("too much: its patch makes the object too deep".to_owned());
+        assert_eq!(applied(json!({ "a": {} }), add("/a/b")), too_deep);
+    }
 }

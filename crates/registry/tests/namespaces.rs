@@ -6,7 +6,7 @@ use forebay_api::{Answer, Api as _, Body};
 use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, UpdateOptions};
 use forebay_apimachinery::{Caller, Lease, Reason, Status};
-use forebay_catalog::{RequestContext, Target};
+use forebay_catalog::{AuditAnnotations, RequestContext, Target};
 use forebay_embedded::{Engine, Options};
 use forebay_registry::{Admission, Config, Registry};
 use forebay_rt::{Clock, Duration, Random, Tasks};
@@ -29,7 +29,11 @@ impl Ledger for Nothing {
 
 impl World {
     async fn new() -> World {
-        let config = Config { admission: Admission::without(["ServiceAccount"]), ..Config::default() };
+        World::with(Admission::without(["ServiceAccount"])).await
+    }
+
+    async fn with(admission: Admission) -> World {
+        let config = Config { admission, ..Config::default() };
         let (clock, _hand) = Clock::manual(1_700_000_000_000);
         let options = Options { clock: clock.clone(), ..Options::default() };
         let engine = Engine::open_in_memory(options).expect("opens");
@@ -155,4 +159,28 @@ async fn pods_for_which_there_is_no_room_are_not_looked_at() {
     let told = world.told(&poor).await;
     let none = "new PodSecurity enforce level only checked against the first 0 of 2 existing pods";
     assert_eq!(told, [none]);
+}
+
+#[tokio::test]
+async fn what_is_in_a_namespace_that_is_not_there_has_no_level() {
+    let world = World::with(Admission::without(["ServiceAccount", "NamespaceLifecycle"])).await;
+    let create = async |path: &str, body: Value| {
+        let audit = Arc::new(AuditAnnotations::default());
+        let mut target = world.target(path);
+        target.context.audit = Some(audit.clone());
+        let body = Body::Json(body.to_string().into());
+        let made = world.registry.create(&target, &body, &CreateOptions::default()).await;
+        let noted: Vec<(String, String)> = audit.take().into_iter().collect();
+        (made.err().map(|refusal| refusal.message), noted)
+    };
+    let error = |why: String| vec![("pod-security.kubernetes.io/error".to_owned(), why)];
+    let (why, details) = ("failed to lookup namespace \"none\"", "namespaces \"none\" not found");
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    let (refused, noted) = create("pods/none", json!({"metadata": {"name": "p"}, "spec": spec})).await;
+    assert_eq!(refused, Some(format!("Internal error occurred: {why}")));
+    assert_eq!(noted, error(format!("Internal error occurred: {why}: {details}")));
+    // What makes pods is never refused.
+    let template = json!({"metadata": {"name": "t"}, "template": {"spec": spec}});
+    let (refused, noted) = create("podtemplates/none", template).await;
+    assert_eq!((refused, noted), (None, error(format!("{why}: {details}"))));
 }

@@ -1,6 +1,8 @@
 //! PodSecurity: pods keep to the level of their namespace, and who makes something that makes pods, or raises
 //! a level, is told what will not.
 //!
+//! A miss in the cache of namespaces is judged on the live one: another server may have made it a moment ago.
+//!
 //! Source: pod-security-admission v0.36.3 `admission/admission.go`; kubernetes v1.36.3
 //! `plugin/pkg/admission/security/podsecurity`.
 
@@ -13,7 +15,7 @@ use forebay_pod_security::{
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
 
-use super::existing_pods;
+use super::{existing_pods, fill};
 use crate::plugin::{Admitted, Note, Plugin, ReadFrom, Tools, WriteAttributes};
 
 const NAMESPACES: ReadFrom = ("", "namespaces");
@@ -47,14 +49,23 @@ impl Plugin for PodSecurity {
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
         let Some(object) = object.as_object() else { return Eventual::Now(Ok(())) };
-        if let Some(note) = tools.audit.filter(|_| write.of.resource != "namespaces") {
-            note_what_is_found(write, object, tools, note);
+        let is_pod = match write.of.resource {
+            "namespaces" => return Eventual::Now(labels_say_something(write, object, tools.security)),
+            resource => resource == "pods",
+        };
+        if !is_pod && tools.audit.is_none() {
+            return Eventual::Now(Ok(()));
         }
-        Eventual::Now(match write.of.resource {
-            "namespaces" => labels_say_something(write, object, tools.security),
-            "pods" => may_run(write, object, tools),
-            _ => Ok(()),
-        })
+        let judged = move |of: Result<Standards, String>| {
+            if let Some(note) = tools.audit {
+                note_what_is_found(write, object, (tools.security, of.as_ref()), note);
+            }
+            if is_pod { may_run(write, object, (tools.security, of.ok())) } else { Ok(()) }
+        };
+        match of_namespace(write, tools) {
+            Some(known) => Eventual::Now(judged(Ok(known))),
+            None => Eventual::later(async move { judged(of_live_namespace(write, tools).await) }),
+        }
     }
 
     fn warnings<'a>(
@@ -68,7 +79,14 @@ impl Plugin for PodSecurity {
         };
         match (write.of.resource, old) {
             ("namespaces", old) => Eventual::later(of_a_higher_level(object, old, tools)),
-            _ => Eventual::Now(would_not_run(write, object, tools)),
+            _ if is_exempt(write, object, tools.security) => Eventual::Now(Vec::new()),
+            _ => match of_namespace(write, tools) {
+                Some(known) => Eventual::Now(would_not_run(write, object, known.warn)),
+                None => Eventual::later(async move {
+                    let known = of_live_namespace(write, tools).await;
+                    known.map(|known| would_not_run(write, object, known.warn)).unwrap_or_default()
+                }),
+            },
         }
     }
 }
@@ -88,13 +106,16 @@ fn labels_say_something(
     Err(Status::invalid("", "Namespace", name, causes))
 }
 
-fn may_run(write: &WriteAttributes<'_>, pod: &Members, tools: &Tools<'_>) -> Result<(), Status> {
-    if is_exempt(write, pod, tools.security) {
+/// - `of`: what is asked for, if that is known.
+fn may_run(
+    write: &WriteAttributes<'_>,
+    pod: &Members,
+    (security, of): (&SecurityConfiguration, Option<Standards>),
+) -> Result<(), Status> {
+    if is_exempt(write, pod, security) {
         return Ok(());
     }
-    let Some(standards) = of_namespace(write, tools) else {
-        return Err(Status::internal(format!("failed to lookup namespace {:?}", write.of.namespace)));
-    };
+    let Some(standards) = of else { return Err(Status::internal(not_found(write))) };
     if standards.enforce.level == SecurityLevel::Privileged || is_let_be(write, pod) {
         return Ok(());
     }
@@ -108,17 +129,29 @@ fn may_run(write: &WriteAttributes<'_>, pod: &Members, tools: &Tools<'_>) -> Res
 
 /// Notes what an audit log has of it: by which level it is judged, why it is not, and what it has against the
 /// level that is only noted of.
-fn note_what_is_found(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>, note: Note<'_>) {
+///
+/// - `of`: what is asked for; or why that is not known.
+fn note_what_is_found(
+    write: &WriteAttributes<'_>,
+    object: &Members,
+    (security, of): (&SecurityConfiguration, Result<&Standards, &String>),
+    note: Note<'_>,
+) {
     let say = |name: &str, value: String| note(format!("pod-security.kubernetes.io/{name}"), value);
-    let security = tools.security;
     if security.exempts_namespace(write.of.namespace) {
         return say("exempt", "namespace".into());
     }
     if write.caller.is_some_and(|caller| security.exempts_user(&caller.name)) {
         return say("exempt", "user".into());
     }
-    let Some(standards) = of_namespace(write, tools) else { return };
     let is_pod = write.of.resource == "pods";
+    let standards = match of {
+        Ok(standards) => standards,
+        Err(why) if is_pod => {
+            return say("error", format!("{}: {why}", Status::internal(not_found(write)).message));
+        }
+        Err(why) => return say("error", format!("{}: {why}", not_found(write))),
+    };
     let is_free = |levels: &[LevelVersion]| {
         standards.causes.is_empty() && levels.iter().all(|at| at.level == SecurityLevel::Privileged)
     };
@@ -147,15 +180,10 @@ fn note_what_is_found(write: &WriteAttributes<'_>, object: &Members, tools: &Too
     }
 }
 
-fn would_not_run(write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>) -> Vec<String> {
-    if is_exempt(write, object, tools.security) {
+fn would_not_run(write: &WriteAttributes<'_>, object: &Members, warn: LevelVersion) -> Vec<String> {
+    if warn.level == SecurityLevel::Privileged || is_let_be(write, object) {
         return Vec::new();
     }
-    let warn = of_namespace(write, tools).map(|standards| standards.warn);
-    let Some(warn) = warn.filter(|warn| warn.level != SecurityLevel::Privileged && !is_let_be(write, object))
-    else {
-        return Vec::new();
-    };
     let found = found(warn, write, object);
     if found.is_empty() {
         return Vec::new();
@@ -188,9 +216,20 @@ fn found(at: LevelVersion, write: &WriteAttributes<'_>, object: &Members) -> Vio
     pod.map(|(meta, spec)| faults(at, meta, spec)).unwrap_or_default()
 }
 
+/// What the namespace asks for, as it is cached.
 fn of_namespace(write: &WriteAttributes<'_>, tools: &Tools<'_>) -> Option<Standards> {
     let namespace = tools.class(NAMESPACES, write.of.namespace)?;
     namespace.as_object().map(|namespace| standards(namespace, tools.security))
+}
+
+/// The same as it is in the store; or why that is not known.
+async fn of_live_namespace(write: &WriteAttributes<'_>, tools: &Tools<'_>) -> Result<Standards, String> {
+    let namespace = fill::namespace(write, tools).await.map_err(|status| status.message)?;
+    Ok(standards(namespace.as_object().unwrap_or(&Members::new()), tools.security))
+}
+
+fn not_found(write: &WriteAttributes<'_>) -> String {
+    format!("failed to lookup namespace {:?}", write.of.namespace)
 }
 
 fn standards(namespace: &Members, security: &SecurityConfiguration) -> Standards {

@@ -1,28 +1,23 @@
 //! The end of a CRD: its objects, then itself.
 //!
 //! In: a CRD that is being deleted. Out: neither it nor its objects, or it as it is when it is not in that
-//! deletion any more.
+//! deletion any more; meanwhile what it waits for, in its `Terminating` condition. Never: a built-in object
+//! deleted with it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Served;
 use forebay_catalog::crd::text;
-use forebay_catalog::errors;
 use forebay_catalog::store::{Decision, Mode, Store};
-use forebay_crd::conditions;
+use forebay_crd::conditions::{self, Termination};
 use serde_json::Value;
 
-use super::READY_WAIT;
+use super::instances::Instances;
 use crate::context::Context;
-use crate::delete;
+use crate::limits::INSTANCES_PERIOD;
 use crate::owners;
-use forebay_catalog::Target;
 use forebay_strategy::CLEANUP_FINALIZER;
-
-/// How often the deletion of a CRD's objects is tried again while finalizers hold some of them.
-const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
 
 /// One deletion of one CRD. A store that was put back to an earlier state may have the same CRD in none, or
 /// in another.
@@ -34,11 +29,24 @@ pub(super) struct Deletion {
 }
 
 impl Deletion {
-    /// The one that `crd` is in, if it is in one.
+    /// The one that `crd` is in, if it is in one and not through: whoever takes the finalizer away has its
+    /// objects stay.
     pub(super) fn of(crd: &Value) -> Option<Deletion> {
         let began = crd["metadata"]["deletionTimestamp"].as_str()?.to_string();
-        Some(Deletion { uid: text(crd, "/metadata/uid").to_string(), began })
+        // Once: for the whole definition.
+        let is_held = crd["metadata"]["finalizers"].as_array()?.iter().any(|held| held == CLEANUP_FINALIZER);
+        is_held.then(|| Deletion { uid: text(crd, "/metadata/uid").to_string(), began })
     }
+}
+
+/// What goes with a CRD.
+pub(super) enum Going {
+    /// Its objects.
+    Instances(Instances),
+    /// It never served any.
+    Nothing,
+    /// Built-in objects are where its own would be.
+    BuiltIn,
 }
 
 /// The end of one CRD: its objects first, then itself. Given up once the CRD is gone, or not in that deletion
@@ -49,35 +57,49 @@ pub(super) struct Cleanup {
     pub(super) served: Arc<Served>,
     pub(super) name: String,
     pub(super) deletion: Deletion,
-    pub(super) objects: Option<(Arc<Store>, Arc<Served>)>,
+    pub(super) going: Going,
 }
 
 impl Cleanup {
     pub(super) async fn run(self) {
-        if let Err(status) = self.say(conditions::Termination::InProgress).await {
-            tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
-        }
-        if !self.delete_all().await {
-            return;
-        }
-        while let Err(status) = self.release().await {
+        self.say(&Termination::InProgress).await;
+        let ended = match &self.going {
+            Going::BuiltIn => Termination::BuiltIn,
+            Going::Nothing => Termination::NeverEstablished,
+            Going::Instances(instances) => {
+                if !self.delete_all(instances).await {
+                    return;
+                }
+                Termination::Completed
+            }
+        };
+        while let Err(status) = self.release(&ended).await {
             tracing::warn!(
                 crd = self.name,
                 message = status.message,
                 "its deletion was not finished, trying again"
             );
-            self.context.clock.sleep(CLEANUP_PERIOD).await;
+            self.context.clock.sleep(INSTANCES_PERIOD).await;
         }
     }
 
     /// Deletes the objects until none is left; false when it is given up.
-    async fn delete_all(&self) -> bool {
+    async fn delete_all(&self, instances: &Instances) -> bool {
+        // Once it has said that some are left, that stays true for as long as nothing else is.
+        let mut are_left = false;
         loop {
             match self.is_due().await {
                 Ok(true) => {
-                    if self.delete_objects().await {
-                        return true;
+                    let mut deleted = instances.delete(&self.context).await;
+                    if deleted.is_ok() {
+                        if !are_left {
+                            self.say(&Termination::InProgress).await;
+                        }
+                        deleted = instances.wait_until_gone(&self.context).await;
                     }
+                    let Err(why) = deleted else { return true };
+                    are_left = matches!(why, Termination::NotConfirmed(_));
+                    self.say(&why).await;
                 }
                 Ok(false) => return false,
                 Err(status) => {
@@ -88,7 +110,7 @@ impl Cleanup {
                     )
                 }
             }
-            self.context.clock.sleep(CLEANUP_PERIOD).await;
+            self.context.clock.sleep(INSTANCES_PERIOD).await;
         }
     }
 
@@ -103,44 +125,29 @@ impl Cleanup {
         Deletion::of(crd).as_ref() == Some(&self.deletion)
     }
 
-    /// Says how far it is.
-    async fn say(&self, termination: conditions::Termination) -> Result<(), Status> {
+    /// Says how far it is, unless it says so already.
+    async fn say(&self, termination: &Termination) {
         let now = self.context.now_rfc3339();
-        self.change(|mut value| {
-            conditions::set_terminating(&mut value, &termination, &now);
+        let said = self.change(|mut value| {
+            conditions::set_terminating(&mut value, termination, &now);
             Some(value)
-        })
-        .await
+        });
+        if let Err(status) = said.await {
+            tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
+        }
     }
 
-    /// Whether nothing is left.
-    async fn delete_objects(&self) -> bool {
-        let Some((store, served)) = &self.objects else { return true };
-        let target = Target::of_server(served.clone(), None, None);
-        if let Err(status) = delete::delete_everything(&self.context, &target).await {
-            tracing::warn!(crd = self.name, message = status.message, "its objects were not all deleted");
-            return false;
-        }
-        let deadline = self.context.clock.now() + READY_WAIT;
-        let Ok(snapshot) = store.cacher.fresh(deadline).await else { return false };
-        if snapshot.may_have_unreadable(&store.reach(None, None)) {
-            // What cannot be read is not nothing: whoever knows better deletes it explicitly.
-            let why = errors::unreadable(&served.gvr.group_resource()).message;
-            let done = self.say(conditions::Termination::NotListed(why)).await;
-            if let Err(status) = done {
-                tracing::warn!(crd = self.name, message = status.message, "its condition was not written");
-            }
-            return false;
-        }
-        snapshot.is_empty()
-    }
-
-    /// Takes the finalizer away, and with it the CRD when it was the last one.
-    async fn release(&self) -> Result<(), Status> {
+    /// Takes the finalizer away, and with it the CRD when it was the last one; else says how it ended.
+    async fn release(&self, ended: &Termination) -> Result<(), Status> {
+        let now = self.context.now_rfc3339();
         self.change(|mut value| {
             let finalizers = value["metadata"]["finalizers"].as_array_mut()?;
             finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
-            (!finalizers.is_empty()).then_some(value)
+            if finalizers.is_empty() {
+                return None;
+            }
+            conditions::set_terminating(&mut value, ended, &now);
+            Some(value)
         })
         .await
     }
@@ -158,6 +165,9 @@ impl Cleanup {
                     return Ok(Decision::Keep);
                 }
                 let Some(mut value) = make(live.clone()) else { return Ok(Decision::Delete) };
+                if value == live {
+                    return Ok(Decision::Keep);
+                }
                 owners::by_server(
                     &self.context,
                     &self.served,

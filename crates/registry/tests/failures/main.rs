@@ -5,10 +5,13 @@
 //! Never: a real clock, a thread, a port; those failures that need them are in
 //! `crates/forebay/tests/failures.rs`.
 
+mod crd_ends;
 mod crds;
 mod ends;
+mod hooks;
 mod lost;
 mod old;
+mod patched;
 mod stale;
 mod store;
 mod world;

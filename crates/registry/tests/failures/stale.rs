@@ -4,7 +4,7 @@ use forebay_api::PatchKind;
 use forebay_apimachinery::Reason;
 use forebay_apimachinery::options::PatchOptions;
 use forebay_rt::Duration;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::store::Way;
 use crate::world::{CM, MINUTE, World, rv, shown};
@@ -109,4 +109,32 @@ async fn failure_13_a_dry_run_is_of_the_object_that_is_there() {
     assert_eq!(rv(&tried), seen);
     let there = world.get(&format!("{CM}/a"), "").await.expect("from the store");
     assert_eq!(there["metadata"]["labels"], json!({ "written": "yes" }));
+}
+
+/// Another server has made the namespace a moment ago.
+#[tokio::test(start_paused = true)]
+async fn failure_13_the_level_of_a_namespace_that_is_not_cached_yet_is_that_of_the_store() {
+    let world = World::new().await;
+    world.settle().await;
+    world.set(|faults| faults.feeds_stalled = true);
+    let levels = json!({
+        "pod-security.kubernetes.io/enforce": "baseline", "pod-security.kubernetes.io/warn": "restricted",
+    });
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "new", "labels": levels },
+    });
+    world.create("/v1/namespaces", namespace).await.expect("creates");
+    let pod = |name: &str, security: Value| {
+        let container = json!({ "name": "c", "image": "i", "securityContext": security });
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": { "containers": [container] },
+        })
+    };
+    let plain = world.create("/v1/pods/new", pod("plain", json!({}))).await;
+    let (_, told) = plain.expect("its level is known");
+    assert!(told[0].starts_with("would violate PodSecurity \"restricted:latest\""), "{told:?}");
+    let privileged = pod("privileged", json!({ "privileged": true }));
+    let refused = world.create("/v1/pods/new", privileged).await.expect_err("it has a level");
+    assert_eq!(refused.reason, Reason::Forbidden);
+    assert!(refused.message.contains("violates PodSecurity \"baseline:latest\""), "{}", refused.message);
 }

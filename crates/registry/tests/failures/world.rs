@@ -6,8 +6,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use forebay_api::{Answer, Body};
-use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, Query, UpdateOptions};
+use forebay_api::{Answer, Body, PatchKind};
+use forebay_apimachinery::options::{
+    CreateOptions, DeleteOptions, ListOptions, PatchOptions, Query, UpdateOptions,
+};
 use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::Target;
 use forebay_embedded::faults::{Crash, Machine};
@@ -52,13 +54,23 @@ pub struct Watching {
 impl World {
     /// On an empty store, ready.
     pub async fn new() -> World {
-        let world = World::filling(Machine::new(), Clock::steady(BEGIN_MS), |_| {}).await;
+        World::configured(Config::default()).await
+    }
+
+    /// The same of a server that is started otherwise.
+    pub async fn configured(config: Config) -> World {
+        let world = World::filling(config, Machine::new(), Clock::steady(BEGIN_MS), |_| {}).await;
         world.registry.start().await.expect("starts");
         world
     }
 
     /// On what is on that machine, its caches not filled yet.
-    async fn filling(machine: Machine, clock: Clock, change: impl FnOnce(&mut Faults)) -> World {
+    async fn filling(
+        config: Config,
+        machine: Machine,
+        clock: Clock,
+        change: impl FnOnce(&mut Faults),
+    ) -> World {
         let alone = BlockingAsTasks::on_this_thread();
         let options = Options { clock: clock.clone(), ..Options::default() };
         let (engine, stepper) = Engine::open_stepped(machine.disk(), options).expect("opens");
@@ -66,8 +78,7 @@ impl World {
         store.set(change);
         let tasks = Tasks::new();
         let _writer = start_writer(stepper, &store, &clock);
-        let registry =
-            Registry::new(Config::default(), store.clone(), clock.clone(), Random::seeded(7), tasks.clone());
+        let registry = Registry::new(config, store.clone(), clock.clone(), Random::seeded(7), tasks.clone());
         World { registry, store, machine, clock, _writer, _cut: tasks.cut_on_drop(), _alone: alone }
     }
 
@@ -75,7 +86,7 @@ impl World {
     pub async fn killed(self, change: impl FnOnce(&mut Faults)) -> World {
         let (machine, clock) = (self.machine.crash(Crash::KeepAll), self.clock.clone());
         drop(self);
-        World::filling(machine, clock, change).await
+        World::filling(Config::default(), machine, clock, change).await
     }
 
     /// Killed, started again, and ready.
@@ -137,6 +148,22 @@ impl World {
             lease: Lease::of_server(),
             context: forebay_catalog::RequestContext::default(),
         }
+    }
+
+    /// Creates an object of `path`; what it is then, and what its writer is told.
+    pub async fn create(&self, path: &str, object: Value) -> Result<(Value, Vec<String>), Status> {
+        let target = self.target(path);
+        let made = self.registry.create(&target, &text(&object), &CreateOptions::default()).await?;
+        let told = made.warnings.clone();
+        Ok((shown(Ok(made)), told))
+    }
+
+    /// Patches the object of `path`.
+    pub async fn merge(&self, path: &str, patch: Value) -> Result<Value, Status> {
+        let (target, patch) = (self.target(path), patch.to_string());
+        let options = PatchOptions::default();
+        let made = self.registry.patch(&target, PatchKind::Merge, patch.as_bytes(), &options).await?;
+        Ok(shown(Ok(made)))
     }
 
     /// Creates or replaces an object of `path`, with labels such as `on=yes`; returns its resourceVersion.

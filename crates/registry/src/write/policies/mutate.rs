@@ -250,7 +250,7 @@ impl Mutating<'_> {
             let made = made.map_err(Unapplied::Why);
             let made = made.and_then(|made| applied(shown, &gvk, objects, made, &lease));
             let why = match &made {
-                Err(Unapplied::Why(why)) => Some(&**why),
+                Err(Unapplied::Why(why) | Unapplied::TooMuch(why)) => Some(&**why),
                 Err(Unapplied::Refused(status)) => Some(&*status.message),
                 _ => None,
             };
@@ -262,7 +262,7 @@ impl Mutating<'_> {
                 }
                 // It says what it is for, and this is not.
                 Err(Unapplied::TestFailed(_)) => self.mutated.is_changed = true,
-                Err(Unapplied::Why(why)) => {
+                Err(Unapplied::Why(why) | Unapplied::TooMuch(why)) => {
                     self.refuse(policy, Some(&invocation.binding), why, Reason::InvalidByPolicy);
                 }
                 Err(Unapplied::Refused(status)) => return Err(status),
@@ -333,7 +333,7 @@ fn applied(
         Made::Operations(operations) => {
             lease.charge(json::weight::of(object)).map_err(|full| Unapplied::Refused(full.into()))?;
             patch::apply_made(object.clone(), operations, lease).map_err(|unapplied| match unapplied {
-                Unapplied::Why(why) => Unapplied::Why(format!("JSON Patch: {why}")),
+                Unapplied::Why(why) | Unapplied::TooMuch(why) => Unapplied::Why(format!("JSON Patch: {why}")),
                 other => other,
             })
         }

@@ -138,6 +138,8 @@ fn unapplied(why: Unapplied) -> CallFailure {
             Status::internal(format!("testing value {path} failed: test failed")).into()
         }
         Unapplied::Why(why) => Status::internal(why).into(),
+        // It is as if there had been no answer: its failure policy says whether that counts.
+        Unapplied::TooMuch(why) => CallFailure::unavailable(why),
         Unapplied::Refused(status) => status.into(),
     }
 }
