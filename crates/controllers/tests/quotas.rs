@@ -205,3 +205,29 @@ async fn limits_of_a_namespace_fill_in_and_refuse() {
         "persistentvolumeclaims \"c\" is forbidden: maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi"
     );
 }
+
+#[tokio::test]
+async fn a_range_of_many_names_and_a_pod_of_many_containers_are_refused_before_they_are_multiplied() {
+    let world = World::with("-*").await;
+    let many: Vec<(String, Value)> = (0..4_000).map(|at| (format!("a.b/c{at}"), json!("1"))).collect();
+    let range = json!({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r"},
+        "spec": {"limits": [{"type": "Container", "max": Value::Object(many.into_iter().collect())}]},
+    });
+    world.create("@v1/limitranges/default", range).await;
+    let pod = |count: usize| {
+        let containers: Vec<Value> =
+            (0..count).map(|at| json!({"name": format!("c{at}"), "image": "i"})).collect();
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}})
+    };
+    let refused = world.try_create("@v1/pods/default", pod(20)).await.expect_err("160,000 amounts");
+    assert_eq!(refused.reason, Reason::Invalid);
+    assert_eq!(
+        refused.message,
+        "Pod \"p\" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes"
+    );
+    let filled = world.create("@v1/pods/default", pod(1)).await;
+    let resources = &filled["spec"]["containers"][0]["resources"];
+    let amounts = |list: &str| resources[list].as_object().map(serde_json::Map::len);
+    assert_eq!((amounts("requests"), amounts("limits")), (Some(4_000), Some(4_000)));
+}
