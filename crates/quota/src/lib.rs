@@ -19,7 +19,7 @@ mod resource_quota;
 mod subject;
 
 pub use amounts::{Amount, Amounts};
-pub use check::{Charge, QuotaRefusal, charge};
+pub use check::{Charge, Charged, QuotaRefusal, charge};
 pub use devices::DeviceClasses;
 pub use evaluator::Evaluator;
 pub use limit_defaults::{Unfilled, fill_in};

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use forebay_apimachinery::Status;
-use forebay_quota::{Charge, QuotaRefusal};
+use forebay_quota::{Charge, Charged, QuotaRefusal};
 use tokio::sync::oneshot;
 
 use crate::limits::CHARGED_TOGETHER_MAX;
@@ -21,7 +21,8 @@ pub(crate) struct Quotas {
 pub(crate) struct Waiting {
     pub(crate) request: Charge,
     pub(crate) is_dry_run: bool,
-    pub(crate) answer: oneshot::Sender<Result<(), Refused>>,
+    /// Told what was put down, in this round and before, and whether it may.
+    pub(crate) answer: oneshot::Sender<(Charged, Result<(), Refused>)>,
 }
 
 /// Why a write is not counted.
