@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use forebay_apimachinery::json::weight::{self, MEMBER_BYTES};
 use forebay_apimachinery::quantity::{self, Nanos, ONE, QuantityFormat};
 use forebay_strategy::value::Members;
 use serde_json::Value;
@@ -105,6 +106,11 @@ impl Amounts {
 
     pub fn set(&mut self, name: impl Into<String>, amount: Amount) {
         self.0.insert(name.into(), amount);
+    }
+
+    /// What they take.
+    pub fn bytes(&self) -> usize {
+        self.0.keys().map(|name| MEMBER_BYTES + weight::text(name.len())).sum()
     }
 
     pub fn is_empty(&self) -> bool {

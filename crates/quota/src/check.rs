@@ -13,6 +13,7 @@ use crate::evaluator::Evaluator;
 use crate::limited::ToCover;
 use crate::resource_quota::ResourceQuota;
 use crate::subject::QuotaSubject;
+use crate::unsaid::Unsaid;
 
 /// A write, as far as quotas look at it.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Charge {
     pub new: QuotaSubject,
     /// What was there before; none for a create.
     pub old: Option<QuotaSubject>,
+    /// What the object has to say, and does not.
+    pub unsaid: Unsaid,
     /// The device classes that claims for devices are counted by; none for other resources.
     pub classes: DeviceClasses,
     /// What has to be in some quota, until it was found to be.
@@ -39,6 +42,14 @@ impl Charge {
     /// Whether `quota` limits what objects of this resource use.
     pub fn is_limited_by(&self, quota: &ResourceQuota) -> bool {
         self.evaluator.counts_any(&quota.hard, &self.classes)
+    }
+
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        let Charge { evaluator: _, is_status: _, new, old, unsaid, classes, to_cover, charged } = self;
+        let old = old.as_ref().map_or(0, QuotaSubject::bytes);
+        let charged: usize = charged.0.values().map(Amounts::bytes).sum();
+        new.bytes() + old + unsaid.bytes() + classes.bytes() + to_cover.bytes() + charged
     }
 }
 
@@ -65,7 +76,7 @@ pub type QuotaRefusal = String;
 /// # Errors
 /// What the first quota has against it; `quotas` are as they were.
 pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<Charged, QuotaRefusal> {
-    let Charge { evaluator, is_status, new, old, classes, to_cover, charged: before } = request;
+    let Charge { evaluator, is_status, new, old, unsaid, classes, to_cover, charged: before } = request;
     let mut within = Vec::new();
     let mut uncovered = to_cover.clone();
     for (at, quota) in quotas.iter().enumerate() {
@@ -74,7 +85,7 @@ pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<Charged,
         if counted.is_empty() || !new.is_in(&quota.scopes) {
             continue;
         }
-        if let Some(unsaid) = new.unsaid(|name| counted.has(name)) {
+        if let Some(unsaid) = unsaid.told(|name| counted.has(name)) {
             return Err(format!("failed quota: {}: {unsaid}", quota.name));
         }
         if counted.names().any(|name| !quota.used.has(name)) {
@@ -169,9 +180,19 @@ mod tests {
         let classes = DeviceClasses::default();
         let members = |object: &Value| object.as_object().expect("an object").clone();
         let subject = |object: &Value| QuotaSubject::of(&evaluator, &members(object), &classes, 0);
+        let unsaid = if resource.1 == "pods" { Unsaid::of(&members(new)) } else { Unsaid::default() };
         let (new, old) = (subject(new), old.map(subject));
         let (to_cover, charged) = (ToCover::default(), Charged::default());
-        Charge { is_status: false, new, old, classes, evaluator: evaluator.clone(), to_cover, charged }
+        Charge {
+            is_status: false,
+            new,
+            old,
+            unsaid,
+            classes,
+            evaluator: evaluator.clone(),
+            to_cover,
+            charged,
+        }
     }
 
     fn charged(quota: ResourceQuota, request: &Charge) -> String {

@@ -14,9 +14,11 @@ mod evaluator;
 mod limit_defaults;
 mod limit_range;
 mod limited;
+mod limits;
 mod pod;
 mod resource_quota;
 mod subject;
+mod unsaid;
 
 pub use amounts::{Amount, Amounts};
 pub use check::{Charge, Charged, QuotaRefusal, charge};
@@ -28,3 +30,4 @@ pub use limited::{LimitedResources, ToCover};
 pub use pod::{AmountList, By, sum};
 pub use resource_quota::ResourceQuota;
 pub use subject::QuotaSubject;
+pub use unsaid::Unsaid;

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use forebay_apimachinery::json::weight::{self, MEMBER_BYTES};
 use forebay_strategy::value::{Members, text, texts};
 use serde_json::Value;
 
@@ -94,6 +95,12 @@ impl LimitedResources {
 }
 
 impl ToCover {
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        let name = |name: &String| MEMBER_BYTES + weight::text(name.len());
+        self.names.iter().map(name).sum::<usize>() + self.scopes.iter().map(QuotaScope::bytes).sum::<usize>()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.scopes.is_empty()
     }

@@ -29,11 +29,12 @@ use crate::quota_queue::{Refused, Waiting};
 /// It does not fit, or nobody could count it in time.
 pub(crate) async fn charge(
     context: &Arc<Context>,
-    namespace: &str,
+    target: &Target,
     request: Charge,
     is_dry_run: bool,
     charged: &mut Charged,
 ) -> Result<(), Refused> {
+    let (namespace, lease) = (target.namespace(), target.lease.clone());
     let served = served(context).map_err(Refused::With)?;
     let known = cached(&served, namespace).map_err(Refused::With)?;
     let is_limited = |quota: &Arc<Object>| counted(quota).is_some_and(|quota| request.is_limited_by(&quota));
@@ -41,8 +42,12 @@ pub(crate) async fn charge(
     if request.to_cover.is_empty() && !known.iter().any(is_limited) {
         return Ok(());
     }
+    lease.charge(request.bytes()).map_err(|why| Refused::With(why.into()))?;
     let (answer, answered) = oneshot::channel();
-    if context.quotas.join(namespace, Waiting { request, is_dry_run, answer }) {
+    let waiting = Waiting { request, is_dry_run, answer, _lease: lease };
+    // Whoever goes away takes the place along.
+    let (_place, is_first) = context.quotas.join(namespace, waiting);
+    if is_first {
         let (context, namespace) = (context.clone(), namespace.to_string());
         let work = Work { context: context.clone(), namespace, is_over: false };
         context.tasks.spawn("quotas of a namespace", work.run());
@@ -115,6 +120,10 @@ impl Work {
         let (mut seen, mut retries) = (Seen::Cached, CHARGE_RETRIES);
         let mut left: Option<Vec<String>> = None;
         loop {
+            open.retain(|one| !one.answer.is_closed());
+            if open.is_empty() {
+                return;
+            }
             let stored = match self.read(seen).await {
                 Ok(stored) => stored,
                 Err(status) => return answer_all(open, &Refused::With(status)),

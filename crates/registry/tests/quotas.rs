@@ -1,4 +1,4 @@
-//! What writes are counted for in quotas.
+//! What writes are counted for in quotas, and what they hold while they wait for that.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use forebay_api::{Answer, Body, PatchKind};
+use forebay_apimachinery::lease::Ledger;
 use forebay_apimachinery::options::{CreateOptions, PatchOptions};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_catalog::Target;
 use forebay_embedded::{Engine, Options};
 use forebay_registry::{Config, Registry};
@@ -166,4 +167,38 @@ async fn what_two_rounds_need_is_counted_once() {
     assert_eq!(written["spec"]["ports"].as_array().map(Vec::len), Some(100));
     assert_eq!(written["spec"]["type"], "NodePort");
     assert_eq!(world.used().await, "100", "and not one more for the first round");
+}
+
+/// The most that a pod of so many bare containers holds while it is created.
+async fn peak(world: &World, name: &str, containers: usize) -> usize {
+    struct Plenty;
+
+    impl Ledger for Plenty {
+        fn try_take(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    let containers: Vec<Value> =
+        (0..containers).map(|at| json!({"name": format!("c{at}"), "image": "i"})).collect();
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers},
+    });
+    let target = Target { lease: Lease::new(Plenty, 0), ..world.target("@v1/pods/default") };
+    let body = Body::Json(pod.to_string().into());
+    world.registry.create(&target, &body, &CreateOptions::default()).await.map(drop).expect("created");
+    target.lease.peak()
+}
+
+#[tokio::test]
+async fn what_waits_for_a_quota_is_charged_to_its_request() {
+    let world = World::new("1").await;
+    let alone = peak(&world, "alone", 2_000).await;
+    let hard = json!({"pods": "5"});
+    let status = json!({"status": {"hard": hard, "used": {"pods": "0"}}});
+    world.merge("@v1/resourcequotas/default/q", json!({"spec": {"hard": hard}})).await.expect("other limits");
+    world.merge("@v1/resourcequotas/default/q/status", status).await.expect("counted");
+    let waiting = peak(&world, "waits", 2_000).await;
+    // Before it waits, a request holds more than its tree for a moment.
+    assert!(waiting > alone + 2_000 * 32, "{waiting} and {alone} without a quota");
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use forebay_api::Eventual;
 use forebay_catalog::store::Mode;
-use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject};
+use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject, Unsaid};
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
@@ -25,7 +25,7 @@ pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
         let of = (Timed::ResourceQuota, operation(&write.verb));
         timed(context, of, async {
             let (target, charged) = (write.target, &mut write.charged);
-            let counted = quotas::charge(context, target.namespace(), request, is_dry_run, charged).await;
+            let counted = quotas::charge(context, target, request, is_dry_run, charged).await;
             counted.map(|()| Flow::Next).map_err(|refused| match refused {
                 Refused::ByQuota(why) => {
                     let Write { verb, target, old, mode, proposed, .. } = &*write;
@@ -61,11 +61,16 @@ fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
     let subject =
         |object: &Value| object.as_object().map(|object| QuotaSubject::of(&evaluator, object, &classes, now));
     let (new, old) = (subject(&write.proposed)?, old.and_then(subject));
+    let unsaid = match (&evaluator, write.proposed.as_object()) {
+        (Evaluator::Pods, Some(pod)) => Unsaid::of(pod),
+        _ => Unsaid::default(),
+    };
     let to_cover = limited.of_subject(served.group(), served.resource(), &new);
     Some(Charge {
         is_status: subresource == "status",
         new,
         old,
+        unsaid,
         classes,
         evaluator: evaluator.clone(),
         to_cover,
