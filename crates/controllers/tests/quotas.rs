@@ -63,6 +63,42 @@ async fn what_is_there_is_counted_and_what_is_gone_is_given_back() {
 }
 
 #[tokio::test]
+async fn what_a_resize_gives_back_is_counted_once_the_status_says_so() {
+    let world = World::with(CONTROLLER).await;
+    world.create("@v1/resourcequotas/default", quota(json!({"pods": "2", "requests.cpu": "10"}))).await;
+    used(&world, json!({"pods": "0", "requests.cpu": "0"})).await;
+    let mut two = pod("p", "4");
+    two["spec"]["initContainers"] = json!([
+        {"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "2"}}},
+    ]);
+    world.create("@v1/pods/default", two).await;
+    used(&world, json!({"pods": "1", "requests.cpu": "6"})).await;
+    let has = |name: &str, cpu: &str| {
+        let status = json!({
+            "name": name, "image": "i", "imageID": "i", "ready": true, "restartCount": 0,
+            "resources": {"requests": {"cpu": cpu}},
+        });
+        json!([status])
+    };
+    let status = |own: &str, sidecar: &str| {
+        let own = has("c", own);
+        json!({"status": {"containerStatuses": own, "initContainerStatuses": has("s", sidecar)}})
+    };
+    world.merge("@v1/pods/default/p/status", status("4", "2")).await;
+    let asked = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]);
+    world.merge("@v1/pods/default/p/resize", json!({"spec": {"containers": asked}})).await;
+    let resized = world.merge("@v1/pods/default/p/status", status("1", "2")).await;
+    assert_eq!(resized["spec"]["containers"][0]["resources"]["requests"]["cpu"], "1");
+    used(&world, json!({"pods": "1", "requests.cpu": "3"})).await;
+    let asked = json!([
+        {"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
+    ]);
+    world.merge("@v1/pods/default/p/resize", json!({"spec": {"initContainers": asked}})).await;
+    world.merge("@v1/pods/default/p/status", status("1", "500m")).await;
+    used(&world, json!({"pods": "1", "requests.cpu": "1500m"})).await;
+}
+
+#[tokio::test]
 async fn a_pod_that_is_given_a_deadline_leaves_the_quotas_of_those_without() {
     let world = World::with(CONTROLLER).await;
     let mut scoped = quota(json!({"pods": "1"}));
