@@ -220,12 +220,6 @@ impl Tools<'_> {
         value_of(&*self.lookup.cached(from, "", name)?)
     }
 
-    /// The objects of a namespace. Asked for kinds of which a namespace has few.
-    /// One at a time is a tree.
-    pub(crate) fn in_namespace(&self, from: ReadFrom, namespace: &str) -> impl Iterator<Item = Value> {
-        self.lookup.in_namespace(from, namespace).into_iter().filter_map(|object| value_of(&object))
-    }
-
     /// The classes that have `mark` in their text. There are few classes, and fewer that are marked: only
     /// these are decoded.
     pub(crate) fn marked_classes(&self, from: ReadFrom, mark: &str) -> Vec<Value> {
@@ -318,6 +312,6 @@ impl WriteAttributes<'_> {
 }
 
 /// A stored object of a built-in kind as a tree.
-fn value_of(object: &Object) -> Option<Value> {
+pub(crate) fn value_of(object: &Object) -> Option<Value> {
     serde_json::from_slice(&object.untyped_json()).ok()
 }

@@ -62,6 +62,9 @@ pub const QUOTA_RECOUNT_PAUSE: Duration = Duration::from_secs(1);
 /// Objects that are counted before others have their turn.
 pub const QUOTA_COUNTED_MAX: usize = 256;
 
+/// Bytes of written objects that are looked at before others have their turn: some milliseconds.
+pub const QUOTA_TURN_BYTES: usize = 256 << 10;
+
 /// How long claims and volumes may change before it is looked whether they were the last to use a class.
 pub const CLASS_USE_PAUSE: Duration = Duration::from_secs(1);
 

@@ -93,7 +93,7 @@ impl Quotas {
         loop {
             self.read_quotas();
             self.follow();
-            self.read_objects();
+            self.read_objects().await;
             if self.clock.now() >= resync {
                 self.known.keys().for_each(|name| self.queue.add(name.clone()));
                 resync = self.clock.now() + limits::QUOTA_RESYNC_PERIOD;
@@ -189,21 +189,29 @@ impl Quotas {
         counted.filter(|(_, counted)| limits(counted)).collect()
     }
 
-    fn read_objects(&mut self) {
+    async fn read_objects(&mut self) {
+        // Bytes that were looked at.
+        let mut since_turn = 0;
         let now = self.clock.now();
         let seconds = self.registry.timestamp().as_second();
         for followed in self.followed.values_mut() {
             for _ in 0..limits::NOTICES_MAX {
-                let (object, when) = match followed.informer.try_next() {
-                    Some(Notice::Deleted(object)) => (object, Some(now)),
-                    Some(Notice::Put(object)) => {
+                let (object, when) = match followed.informer.try_next_change() {
+                    Some((Notice::Deleted(object), _)) => (object, Some(now)),
+                    Some((Notice::Put(object), previous)) => {
                         let evaluator = &followed.counted.evaluator;
-                        let when = recount(evaluator, &object, &self.known, now, seconds);
+                        let change = (previous.as_deref(), &*object);
+                        let when = recount(evaluator, change, &self.known, now, seconds);
+                        since_turn += object.body_len();
                         (object, when)
                     }
-                    Some(Notice::Synced | Notice::Ended) => continue,
+                    Some((Notice::Synced | Notice::Ended, _)) => continue,
                     None => break,
                 };
+                if since_turn >= limits::QUOTA_TURN_BYTES {
+                    since_turn = 0;
+                    tokio::task::yield_now().await;
+                }
                 let Some(when) = when else { continue };
                 for (name, hard) in quotas_of(&self.known, object.namespace()) {
                     if may_count(&followed.counted.evaluator, hard) {
@@ -237,9 +245,11 @@ impl Quotas {
 
 /// When quotas of its namespace are counted anew after `object` was written; none when there is no less of
 /// anything.
+///
+/// - `previous`: the object as it was told of last, if it was.
 fn recount(
     evaluator: &Evaluator,
-    object: &Object,
+    (previous, object): (Option<&Object>, &Object),
     known: &BTreeMap<Name, Amounts>,
     now: Instant,
     seconds: i64,
@@ -247,11 +257,12 @@ fn recount(
     quotas_of(known, object.namespace()).next()?;
     match evaluator {
         Evaluator::Pods => {
-            let pod = tree(object)?;
+            let (previous, pod) = (previous.and_then(tree), tree(object)?);
             // One that was given a deadline has left the quotas of those without, which nobody tells.
             let may_be_other = !pod["spec"]["activeDeadlineSeconds"].is_null();
             let later = may_be_other.then(|| now + limits::QUOTA_RECOUNT_PAUSE);
-            if usage::has_less(pod.as_object()?, seconds) { Some(now) } else { later }
+            let previous = previous.as_ref().and_then(Value::as_object);
+            if usage::has_less(previous, pod.as_object()?, seconds) { Some(now) } else { later }
         }
         Evaluator::Services | Evaluator::VolumeClaims => Some(now + limits::QUOTA_RECOUNT_PAUSE),
         Evaluator::ResourceClaims | Evaluator::Objects { .. } => None,

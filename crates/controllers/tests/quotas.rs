@@ -63,6 +63,42 @@ async fn what_is_there_is_counted_and_what_is_gone_is_given_back() {
 }
 
 #[tokio::test]
+async fn what_a_resize_gives_back_is_counted_once_the_status_says_so() {
+    let world = World::with(CONTROLLER).await;
+    world.create("@v1/resourcequotas/default", quota(json!({"pods": "2", "requests.cpu": "10"}))).await;
+    used(&world, json!({"pods": "0", "requests.cpu": "0"})).await;
+    let mut two = pod("p", "4");
+    two["spec"]["initContainers"] = json!([
+        {"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "2"}}},
+    ]);
+    world.create("@v1/pods/default", two).await;
+    used(&world, json!({"pods": "1", "requests.cpu": "6"})).await;
+    let has = |name: &str, cpu: &str| {
+        let status = json!({
+            "name": name, "image": "i", "imageID": "i", "ready": true, "restartCount": 0,
+            "resources": {"requests": {"cpu": cpu}},
+        });
+        json!([status])
+    };
+    let status = |own: &str, sidecar: &str| {
+        let own = has("c", own);
+        json!({"status": {"containerStatuses": own, "initContainerStatuses": has("s", sidecar)}})
+    };
+    world.merge("@v1/pods/default/p/status", status("4", "2")).await;
+    let asked = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]);
+    world.merge("@v1/pods/default/p/resize", json!({"spec": {"containers": asked}})).await;
+    let resized = world.merge("@v1/pods/default/p/status", status("1", "2")).await;
+    assert_eq!(resized["spec"]["containers"][0]["resources"]["requests"]["cpu"], "1");
+    used(&world, json!({"pods": "1", "requests.cpu": "3"})).await;
+    let asked = json!([
+        {"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
+    ]);
+    world.merge("@v1/pods/default/p/resize", json!({"spec": {"initContainers": asked}})).await;
+    world.merge("@v1/pods/default/p/status", status("1", "500m")).await;
+    used(&world, json!({"pods": "1", "requests.cpu": "1500m"})).await;
+}
+
+#[tokio::test]
 async fn a_pod_that_is_given_a_deadline_leaves_the_quotas_of_those_without() {
     let world = World::with(CONTROLLER).await;
     let mut scoped = quota(json!({"pods": "1"}));
@@ -204,4 +240,30 @@ async fn limits_of_a_namespace_fill_in_and_refuse() {
         refused.message,
         "persistentvolumeclaims \"c\" is forbidden: maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi"
     );
+}
+
+#[tokio::test]
+async fn a_range_of_many_names_and_a_pod_of_many_containers_are_refused_before_they_are_multiplied() {
+    let world = World::with("-*").await;
+    let many: Vec<(String, Value)> = (0..4_000).map(|at| (format!("a.b/c{at}"), json!("1"))).collect();
+    let range = json!({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r"},
+        "spec": {"limits": [{"type": "Container", "max": Value::Object(many.into_iter().collect())}]},
+    });
+    world.create("@v1/limitranges/default", range).await;
+    let pod = |count: usize| {
+        let containers: Vec<Value> =
+            (0..count).map(|at| json!({"name": format!("c{at}"), "image": "i"})).collect();
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}})
+    };
+    let refused = world.try_create("@v1/pods/default", pod(20)).await.expect_err("160,000 amounts");
+    assert_eq!(refused.reason, Reason::Invalid);
+    assert_eq!(
+        refused.message,
+        "Pod \"p\" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes"
+    );
+    let filled = world.create("@v1/pods/default", pod(1)).await;
+    let resources = &filled["spec"]["containers"][0]["resources"];
+    let amounts = |list: &str| resources[list].as_object().map(serde_json::Map::len);
+    assert_eq!((amounts("requests"), amounts("limits")), (Some(4_000), Some(4_000)));
 }

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use forebay_apimachinery::json::weight::{self, MEMBER_BYTES};
 use forebay_apimachinery::quantity::{self, Nanos, ONE, QuantityFormat};
+use forebay_apimachinery::steps;
 use forebay_strategy::value::Members;
 use serde_json::Value;
 
@@ -107,6 +109,11 @@ impl Amounts {
         self.0.insert(name.into(), amount);
     }
 
+    /// What they take.
+    pub fn bytes(&self) -> usize {
+        self.0.keys().map(|name| MEMBER_BYTES + weight::text(name.len())).sum()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -125,6 +132,7 @@ impl Amounts {
 
     /// Adds to each amount, and takes over those that are new.
     pub fn add(&mut self, more: &Amounts) {
+        steps::add(more.0.len() as u64);
         for (name, amount) in &more.0 {
             match self.0.get_mut(name) {
                 Some(sum) => *sum = sum.plus(*amount),
@@ -137,10 +145,14 @@ impl Amounts {
 
     /// Of each the larger one.
     pub fn raise(&mut self, to: &Amounts) {
-        for (name, amount) in &to.0 {
-            if self.0.get(name).is_none_or(|known| known.nanos < amount.nanos) {
-                self.0.insert(name.clone(), *amount);
-            }
+        to.0.iter().for_each(|(name, amount)| self.raise_one(name, *amount));
+    }
+
+    /// The larger one of that name.
+    pub fn raise_one(&mut self, name: &str, to: Amount) {
+        steps::add(1);
+        if self.0.get(name).is_none_or(|known| known.nanos < to.nanos) {
+            self.0.insert(name.to_string(), to);
         }
     }
 

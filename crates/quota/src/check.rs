@@ -5,12 +5,15 @@
 //!
 //! Source: apiserver v0.36.3 `admission/plugin/resourcequota/controller.go` (`CheckRequest`).
 
+use std::collections::BTreeMap;
+
 use crate::amounts::Amounts;
 use crate::devices::DeviceClasses;
 use crate::evaluator::Evaluator;
 use crate::limited::ToCover;
 use crate::resource_quota::ResourceQuota;
 use crate::subject::QuotaSubject;
+use crate::unsaid::Unsaid;
 
 /// A write, as far as quotas look at it.
 #[derive(Clone, Debug)]
@@ -21,28 +24,59 @@ pub struct Charge {
     pub new: QuotaSubject,
     /// What was there before; none for a create.
     pub old: Option<QuotaSubject>,
+    /// What the object has to say, and does not.
+    pub unsaid: Unsaid,
     /// The device classes that claims for devices are counted by; none for other resources.
     pub classes: DeviceClasses,
     /// What has to be in some quota, until it was found to be.
     pub to_cover: ToCover,
+    /// What was put down for it before, when it was another change of the same object.
+    pub charged: Charged,
 }
+
+/// What was put down for a write: by the name of the quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Charged(BTreeMap<String, Amounts>);
 
 impl Charge {
     /// Whether `quota` limits what objects of this resource use.
     pub fn is_limited_by(&self, quota: &ResourceQuota) -> bool {
         self.evaluator.counts_any(&quota.hard, &self.classes)
     }
+
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        let Charge { evaluator: _, is_status: _, new, old, unsaid, classes, to_cover, charged } = self;
+        let old = old.as_ref().map_or(0, QuotaSubject::bytes);
+        let charged: usize = charged.0.values().map(Amounts::bytes).sum();
+        new.bytes() + old + unsaid.bytes() + classes.bytes() + to_cover.bytes() + charged
+    }
+}
+
+impl Charged {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is put down beside that, but for the quotas of these names.
+    pub fn add(&mut self, more: Charged, except: &[String]) {
+        // Few: the quotas of one namespace that somebody else wrote meanwhile.
+        for (quota, amounts) in more.0.into_iter().filter(|(quota, _)| !except.contains(quota)) {
+            self.0.entry(quota).or_default().add(&amounts);
+        }
+    }
 }
 
 /// Why a write may not, in kube-apiserver's words.
 pub type QuotaRefusal = String;
 
-/// Puts what `request` uses more down in each quota that it is in. Whether that changes any.
+/// Puts what `request` uses more down in each quota that it is in, beyond what was put down for it before.
+/// Returns what that comes to.
 ///
 /// # Errors
 /// What the first quota has against it; `quotas` are as they were.
-pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, QuotaRefusal> {
-    let Charge { evaluator, is_status, new, old, classes, to_cover } = request;
+pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<Charged, QuotaRefusal> {
+    let Charge { evaluator, is_status, new, old, unsaid, classes, to_cover, charged: before } = request;
     let mut within = Vec::new();
     let mut uncovered = to_cover.clone();
     for (at, quota) in quotas.iter().enumerate() {
@@ -51,7 +85,7 @@ pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, Qu
         if counted.is_empty() || !new.is_in(&quota.scopes) {
             continue;
         }
-        if let Some(unsaid) = new.unsaid(|name| counted.has(name)) {
+        if let Some(unsaid) = unsaid.told(|name| counted.has(name)) {
             return Err(format!("failed quota: {}: {unsaid}", quota.name));
         }
         if counted.names().any(|name| !quota.used.has(name)) {
@@ -81,10 +115,11 @@ pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, Qu
     let mut charged = Vec::new();
     for at in within {
         let quota = &quotas[at];
-        let before = old.as_ref().filter(|old| old.is_in(&quota.scopes));
         let none = Amounts::default();
-        let more = new.usage.beyond(before.map_or(&none, |old| &old.usage));
+        let old = old.as_ref().filter(|old| old.is_in(&quota.scopes));
+        let more = new.usage.beyond(old.map_or(&none, |old| &old.usage));
         let more = more.only(|name, _| quota.hard.has(name));
+        let more = more.beyond(before.0.get(&quota.name).unwrap_or(&none));
         if more.is_empty() {
             continue;
         }
@@ -104,13 +139,14 @@ pub fn charge(quotas: &mut [ResourceQuota], request: &Charge) -> Result<bool, Qu
                 of(&quota.hard)
             ));
         }
-        charged.push((at, used));
+        charged.push((at, used, more));
     }
-    let is_changed = !charged.is_empty();
-    for (at, used) in charged {
+    let mut put_down = Charged::default();
+    for (at, used, more) in charged {
         quotas[at].used = used;
+        put_down.0.insert(quotas[at].name.clone(), more);
     }
-    Ok(is_changed)
+    Ok(put_down)
 }
 
 /// Whether a quota is about what is in the scope called `name`, and `subject` is in it.
@@ -144,9 +180,19 @@ mod tests {
         let classes = DeviceClasses::default();
         let members = |object: &Value| object.as_object().expect("an object").clone();
         let subject = |object: &Value| QuotaSubject::of(&evaluator, &members(object), &classes, 0);
+        let unsaid = if resource.1 == "pods" { Unsaid::of(&members(new)) } else { Unsaid::default() };
         let (new, old) = (subject(new), old.map(subject));
-        let to_cover = ToCover::default();
-        Charge { is_status: false, new, old, classes, evaluator: evaluator.clone(), to_cover }
+        let (to_cover, charged) = (ToCover::default(), Charged::default());
+        Charge {
+            is_status: false,
+            new,
+            old,
+            unsaid,
+            classes,
+            evaluator: evaluator.clone(),
+            to_cover,
+            charged,
+        }
     }
 
     fn charged(quota: ResourceQuota, request: &Charge) -> String {
@@ -218,6 +264,42 @@ mod tests {
             charged(quota(json!({}), hard, used), &too_much),
             "exceeded quota: q, requested: gold.storageclass.storage.k8s.io/requests.storage=4Gi, used: gold.storageclass.storage.k8s.io/requests.storage=2Gi, limited: gold.storageclass.storage.k8s.io/requests.storage=5Gi"
         );
+    }
+
+    #[test]
+    fn what_was_put_down_for_an_earlier_attempt_is_not_put_down_again() {
+        let service = |kind: &str, ports: usize| {
+            let ports: Vec<Value> = (0..ports).map(|at| json!({"port": at})).collect();
+            json!({"spec": {"type": kind, "ports": ports}})
+        };
+        let named = |name: &str, hard: &str| ResourceQuota {
+            name: name.into(),
+            ..quota(json!({}), json!({"services.nodeports": hard}), json!({"services.nodeports": "0"}))
+        };
+        let mut quotas = [named("a", "10"), named("b", "10")];
+        let mut charged = Charged::default();
+        let mut attempt = |ports: usize, quotas: &mut [ResourceQuota]| {
+            let old = service("ClusterIP", ports);
+            let mut request = request(("", "services"), &service("NodePort", ports), Some(&old));
+            request.charged = charged.clone();
+            let more = charge(quotas, &request)?;
+            charged.add(more, &[]);
+            Ok(Vec::from_iter(quotas.iter().map(|quota| quota.used.to_string())))
+        };
+        let used = |ports: usize| Ok(vec![format!("services.nodeports={ports}"); 2]);
+        assert_eq!(attempt(3, &mut quotas), used(3));
+        assert_eq!(attempt(3, &mut quotas), used(3), "there is nothing more");
+        assert_eq!(attempt(5, &mut quotas), used(5), "it is the difference");
+        assert_eq!(attempt(1, &mut quotas), used(5), "what is given back is the controller's");
+        assert_eq!(attempt(10, &mut quotas), used(10), "it is held against none of its own");
+        let refused: Result<Vec<String>, QuotaRefusal> = attempt(11, &mut quotas);
+        assert_eq!(
+            refused.expect_err("too many"),
+            "exceeded quota: a, requested: services.nodeports=1, used: services.nodeports=10, limited: services.nodeports=10"
+        );
+        let mut most = Charged::default();
+        most.add(charged.clone(), &["b".into()]);
+        assert_eq!(most.0.keys().map(String::as_str).collect::<Vec<_>>(), ["a"], "b was not written");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use forebay_apimachinery::json::weight::{self, MEMBER_BYTES};
 use forebay_strategy::value::{Members, child_or_empty, text};
 
 /// What the name of a class is behind, as a resource of its own.
@@ -32,6 +33,13 @@ impl DeviceClasses {
             all.resources.insert(name.to_string(), resource.to_string());
         }
         all
+    }
+
+    /// What they take.
+    pub fn bytes(&self) -> usize {
+        let text = |text: &String| weight::text(text.len());
+        let resources = self.resources.iter().map(|(class, resource)| text(class) + text(resource));
+        resources.chain(self.named.iter().map(text)).map(|texts| MEMBER_BYTES + texts).sum()
     }
 
     /// The extended resource that a class names.

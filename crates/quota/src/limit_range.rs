@@ -1,87 +1,41 @@
-//! What a LimitRange fills in and refuses.
+//! What a LimitRange refuses.
 //!
-//! In: a LimitRange and a pod or a claim. Out: the pod filled in; what is against it, in kube-apiserver's
-//! words. Never: which writes are asked about. Where upstream says several things in no order, here they come
-//! by name.
+//! In: a LimitRange and a pod or a claim. Out: what is against it, in kube-apiserver's words. What a range
+//! says is multiplied by a pod's containers: faults are made as far as they are told. Never: which writes are
+//! asked about. Where upstream says several things in no order, here they come by name.
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/limitranger/admission.go`.
 
+use std::collections::HashSet;
+
+use forebay_apimachinery::{FaultBytes, steps};
+use forebay_strategy::value::{Members, child, child_or_empty, objects, text};
+
 use crate::amounts::{Amount, Amounts};
 use crate::pod::{AmountList, By, sum};
-use forebay_strategy::value::{
-    Members, child, child_made, child_mut, child_or_empty, objects, objects_mut, set, text,
-};
 
-/// The annotation that says what was filled in.
-const ANNOTATION: &str = "kubernetes.io/limit-ranger";
-
-/// Gives the containers of `pod` the requests and limits that they leave out and `range` has a default for.
-pub fn fill_in(range: &Members, pod: &mut Members) {
-    let (mut requests, mut limits) = (Members::new(), Members::new());
-    for limit in of_type(range, "Container") {
-        for (from, into) in [("defaultRequest", &mut requests), ("default", &mut limits)] {
-            let defaults = child_or_empty(limit, from).iter();
-            into.extend(defaults.map(|(name, value)| (name.clone(), value.clone())));
-        }
-    }
-    if requests.is_empty() && limits.is_empty() {
-        return;
-    }
-    let mut told = Vec::new();
-    let Some(spec) = child_mut(pod, "spec") else { return };
-    for (name, title) in [("containers", "container"), ("initContainers", "init container")] {
-        for container in objects_mut(spec, name) {
-            for (list, defaults) in [("requests", &requests), ("limits", &limits)] {
-                let filled = fill(container, list, defaults);
-                if !filled.is_empty() {
-                    let kind = list.trim_end_matches('s');
-                    told.push(format!(
-                        "{} {kind} for {title} {}",
-                        filled.join(", "),
-                        text(container, "name")
-                    ));
-                }
-            }
-        }
-    }
-    if !told.is_empty() {
-        let annotations = child_made(child_made(pod, "metadata"), "annotations");
-        let told = format!("LimitRanger plugin set: {}", told.join("; "));
-        set(annotations, ANNOTATION, Some(told.into()));
-    }
-}
-
-/// The names of the resources that were filled into a list of `container`.
-fn fill<'d>(container: &mut Members, list: &str, defaults: &'d Members) -> Vec<&'d str> {
-    let known = child_or_empty(child_or_empty(container, "resources"), list);
-    let mut missing: Vec<&str> =
-        defaults.keys().filter(|name| !known.contains_key(*name)).map(String::as_str).collect();
-    missing.sort_unstable();
-    if !missing.is_empty() {
-        let amounts = child_made(child_made(container, "resources"), list);
-        for name in &missing {
-            set(amounts, name, defaults.get(*name).cloned());
-        }
-    }
-    missing
-}
+/// Lists of a pod's containers, and what these are called.
+pub const CONTAINERS: [(&str, &str); 2] = [("containers", "container"), ("initContainers", "init container")];
 
 /// What `range` has against `pod`.
 ///
+/// Cost: that of reading both, and of the faults that are made.
+///
 /// # Errors
-/// All of it.
+/// All of it, as far as it is told.
 pub fn judge_pod(range: &Members, pod: &Members) -> Result<(), String> {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let spec = child_or_empty(pod, "spec");
     for limit in limits(range) {
-        match text(limit, "type") {
+        let of = text(limit, "type");
+        match of {
             "Container" => {
-                for container in ["containers", "initContainers"].iter().flat_map(|name| objects(spec, name))
-                {
+                let bounds = Bounds::of(limit);
+                for container in CONTAINERS.iter().flat_map(|(name, _)| objects(spec, name)) {
                     let resources = child_or_empty(container, "resources");
                     let list = |name: &str| Amounts::of(child_or_empty(resources, name));
                     let asked = Asked { requests: list("requests"), limits: list("limits") };
-                    asked.against(limit, &mut faults);
+                    asked.against(of, &bounds, &mut faults);
                 }
             }
             "Pod" => {
@@ -89,12 +43,12 @@ pub fn judge_pod(range: &Members, pod: &Members) -> Result<(), String> {
                     requests: sum(pod, AmountList::Requests, By::LimitRange),
                     limits: sum(pod, AmountList::Limits, By::LimitRange),
                 };
-                asked.against(limit, &mut faults);
+                asked.against(of, &Bounds::of(limit), &mut faults);
             }
             _ => {}
         }
     }
-    all_of(faults)
+    faults.into_result()
 }
 
 /// What `range` has against `claim`, a PersistentVolumeClaim.
@@ -105,41 +59,78 @@ pub fn judge_claim(range: &Members, claim: &Members) -> Result<(), String> {
     let resources = child_or_empty(child_or_empty(claim, "spec"), "resources");
     let asked =
         Asked { requests: Amounts::of(child_or_empty(resources, "requests")), limits: Amounts::default() };
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     for limit in of_type(range, "PersistentVolumeClaim") {
-        for (name, least) in Amounts::of(child_or_empty(limit, "min")).iter() {
-            faults.extend(asked.below("PersistentVolumeClaim", name, least));
-        }
-        for (name, most) in Amounts::of(child_or_empty(limit, "max")).iter() {
-            let told = format!("maximum {name} usage per PersistentVolumeClaim is {most}");
+        let bounds = Bounds::of(limit);
+        faults.of(&bounds.min, |name, least| asked.below("PersistentVolumeClaim", name, least));
+        faults.of(&bounds.max, |name, most| {
+            let told = || format!("maximum {name} usage per PersistentVolumeClaim is {most}");
             match asked.requests.get(name) {
-                None => faults.push(format!("{told}.  No request is specified")),
+                None => Some(format!("{}.  No request is specified", told())),
                 Some(request) if is_more(request, most) => {
-                    faults.push(format!("{told}, but request is {request}"))
+                    Some(format!("{}, but request is {request}", told()))
                 }
-                Some(_) => {}
+                Some(_) => None,
             }
-        }
+        });
     }
-    all_of(faults)
+    faults.into_result()
 }
 
 fn limits(range: &Members) -> impl Iterator<Item = &Members> {
     child(range, "spec").into_iter().flat_map(|spec| objects(spec, "limits"))
 }
 
-fn of_type<'r>(range: &'r Members, wanted: &'static str) -> impl Iterator<Item = &'r Members> {
+/// What `range` says of a type.
+pub fn of_type<'r>(range: &'r Members, wanted: &'static str) -> impl Iterator<Item = &'r Members> {
     limits(range).filter(move |limit| text(limit, "type") == wanted)
 }
 
-/// Faults as upstream joins them: each once.
-fn all_of(mut faults: Vec<String>) -> Result<(), String> {
-    let mut seen = std::collections::HashSet::new();
-    faults.retain(|fault| seen.insert(fault.clone()));
-    match faults.len() {
-        0 => Ok(()),
-        1 => Err(faults.remove(0)),
-        _ => Err(format!("[{}]", faults.join(", "))),
+/// Faults as upstream joins them, each once: as many as are told.
+#[derive(Default)]
+struct Faults {
+    found: Vec<String>,
+    // The same: a limit is as much against one container as against the next.
+    known: HashSet<String>,
+    bytes: FaultBytes,
+}
+
+impl Faults {
+    /// What there is against each of `bounds`, up to that behind which nothing more is told.
+    fn of(&mut self, bounds: &Amounts, fault: impl Fn(&str, Amount) -> Option<String>) {
+        for (name, bound) in bounds.iter() {
+            if self.bytes.is_full() {
+                return;
+            }
+            steps::add(1);
+            let Some(fault) = fault(name, bound) else { continue };
+            self.bytes.add(fault.len());
+            if self.known.insert(fault.clone()) {
+                self.found.push(fault);
+            }
+        }
+    }
+
+    fn into_result(mut self) -> Result<(), String> {
+        match self.found.len() {
+            0 => Ok(()),
+            1 => Err(self.found.remove(0)),
+            _ => Err(format!("[{}]", self.found.join(", "))),
+        }
+    }
+}
+
+/// What a limit says, read once for all containers.
+struct Bounds {
+    min: Amounts,
+    max: Amounts,
+    ratio: Amounts,
+}
+
+impl Bounds {
+    fn of(limit: &Members) -> Bounds {
+        let list = |name: &str| Amounts::of(child_or_empty(limit, name));
+        Bounds { min: list("min"), max: list("max"), ratio: list("maxLimitRequestRatio") }
     }
 }
 
@@ -150,17 +141,10 @@ struct Asked {
 }
 
 impl Asked {
-    fn against(&self, limit: &Members, faults: &mut Vec<String>) {
-        let of = text(limit, "type");
-        for (name, least) in Amounts::of(child_or_empty(limit, "min")).iter() {
-            faults.extend(self.below(of, name, least));
-        }
-        for (name, most) in Amounts::of(child_or_empty(limit, "max")).iter() {
-            faults.extend(self.above(of, name, most));
-        }
-        for (name, ratio) in Amounts::of(child_or_empty(limit, "maxLimitRequestRatio")).iter() {
-            faults.extend(self.beyond_ratio(of, name, ratio));
-        }
+    fn against(&self, of: &str, bounds: &Bounds, faults: &mut Faults) {
+        faults.of(&bounds.min, |name, least| self.below(of, name, least));
+        faults.of(&bounds.max, |name, most| self.above(of, name, most));
+        faults.of(&bounds.ratio, |name, ratio| self.beyond_ratio(of, name, ratio));
     }
 
     fn below(&self, of: &str, name: &str, least: Amount) -> Option<String> {
@@ -210,6 +194,7 @@ fn is_more(one: Amount, other: Amount) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use forebay_apimachinery::FAULT_BYTES_MAX;
     use serde_json::{Value, json};
 
     use super::*;
@@ -233,6 +218,16 @@ mod tests {
                 .collect()
         };
         json!({"metadata": {}, "spec": {"containers": listed(containers), "initContainers": listed(init)}})
+    }
+
+    /// So many names in the list of a range for containers.
+    fn many(list: &str, count: usize) -> Value {
+        let amounts: Members = (0..count).map(|at| (format!("a.b/c{at:06}"), json!("1"))).collect();
+        range(json!({"type": "Container", list: amounts}))
+    }
+
+    fn bare(count: usize) -> Value {
+        pod(&vec![(json!({}), json!({})); count], &[])
     }
 
     fn judged(limit: Value, asked: &[(Value, Value)]) -> String {
@@ -362,32 +357,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_filled_in_and_told() {
-        let range = range(json!({
-            "type": "Container",
-            "default": {"cpu": "75m", "memory": "10Mi"},
-            "defaultRequest": {"cpu": "50m", "memory": "5Mi"},
-        }));
-        let told = |mut pod: Value| {
-            fill_in(members(&range), pod.as_object_mut().expect("a pod"));
-            pod
-        };
-        let empty = told(pod(&[(json!({}), json!({}))], &[]));
-        assert_eq!(
-            empty["metadata"]["annotations"]["kubernetes.io/limit-ranger"],
-            "LimitRanger plugin set: cpu, memory request for container foo-0; cpu, memory limit for container foo-0"
-        );
-        assert_eq!(
-            empty["spec"]["containers"][0]["resources"],
-            json!({"requests": {"cpu": "50m", "memory": "5Mi"}, "limits": {"cpu": "75m", "memory": "10Mi"}})
-        );
-        let part = (memory("512Mi"), json!({}));
-        let part = told(pod(std::slice::from_ref(&part), std::slice::from_ref(&part)));
-        assert_eq!(
-            part["metadata"]["annotations"]["kubernetes.io/limit-ranger"],
-            "LimitRanger plugin set: cpu request for container foo-0; cpu, memory limit for container foo-0; cpu request for init container foo-0; cpu, memory limit for init container foo-0"
-        );
-        let full = pod(&[(json!({"cpu": "1", "memory": "1Gi"}), json!({"cpu": "1", "memory": "1Gi"}))], &[]);
-        assert_eq!(told(full.clone()), full);
+    fn faults_are_made_as_far_as_they_are_told() {
+        for list in ["min", "max", "maxLimitRequestRatio"] {
+            let (range, pod) = (many(list, 20_000), bare(100));
+            let mut judged = Ok(());
+            let steps = steps::counted(|| judged = judge_pod(members(&range), members(&pod)));
+            let told = judged.expect_err("nothing is said").len();
+            assert!((FAULT_BYTES_MAX / 2..FAULT_BYTES_MAX + (64 << 10)).contains(&told), "{list}: {told}");
+            assert!(steps < 50_000, "{list}: {steps} for two million limits");
+        }
     }
 }

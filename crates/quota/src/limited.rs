@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use forebay_apimachinery::json::weight::{self, MEMBER_BYTES};
 use forebay_strategy::value::{Members, text, texts};
 use serde_json::Value;
 
@@ -82,8 +83,11 @@ impl LimitedResources {
             if (limited.group.as_str(), limited.resource.as_str()) == (group, resource) {
                 // Few: what an administrator limits.
                 let is_limited =
-                    |name: &&str| limited.contains.iter().any(|part| name.contains(part.as_str()));
-                to_cover.names.extend(subject.usage.names().filter(is_limited).map(String::from));
+                    |name: &str| limited.contains.iter().any(|part| name.contains(part.as_str()));
+                // What it uses nothing of needs no quota.
+                let used = subject.usage.iter().filter(|(_, amount)| amount.nanos > 0);
+                let names = used.map(|(name, _)| name).filter(|name| is_limited(name));
+                to_cover.names.extend(names.map(String::from));
             }
         }
         to_cover
@@ -91,6 +95,12 @@ impl LimitedResources {
 }
 
 impl ToCover {
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        let name = |name: &String| MEMBER_BYTES + weight::text(name.len());
+        self.names.iter().map(name).sum::<usize>() + self.scopes.iter().map(QuotaScope::bytes).sum::<usize>()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.scopes.is_empty()
     }
@@ -147,6 +157,31 @@ mod tests {
         let scopes: Vec<String> = to_cover.scopes.iter().map(ToString::to_string).collect();
         assert_eq!(scopes, ["{PriorityClass In [high top]}"]);
         assert!(limited.of_subject("batch", "jobs", &QuotaSubject::default()).is_empty());
+    }
+
+    #[test]
+    fn what_an_object_uses_nothing_of_is_not_limited() {
+        let limited = limited(json!([
+            {"resource": "services", "matchContains": ["services.loadbalancers", "services.nodeports"]},
+            {"resource": "pods", "matchContains": ["requests.cpu"]},
+        ]))
+        .expect("a configuration");
+        let names = |resource: &str, object: Value| {
+            let evaluator = Evaluator::of("", resource).expect("counted");
+            let object = object.as_object().expect("an object");
+            let subject = QuotaSubject::of(&evaluator, object, &DeviceClasses::default(), 0);
+            Vec::from_iter(limited.of_subject("", resource, &subject).names)
+        };
+        let service = |kind: &str| json!({"spec": {"type": kind, "ports": [{"port": 80}]}});
+        assert_eq!(names("services", service("ClusterIP")), [""; 0]);
+        assert_eq!(names("services", service("NodePort")), ["services.nodeports"]);
+        assert_eq!(
+            names("services", service("LoadBalancer")),
+            ["services.loadbalancers", "services.nodeports"]
+        );
+        let pod = |cpu: &str| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}});
+        assert_eq!(names("pods", pod("0")), [""; 0]);
+        assert_eq!(names("pods", pod("1m")), ["requests.cpu"]);
     }
 
     #[test]

@@ -54,11 +54,14 @@ pub fn sum(pod: &Members, list: AmountList, by: By) -> Amounts {
             let own = effective.amounts(container, Kept::Yes);
             sum.add(&own);
             sidecars.add(&own);
-            largest.raise(&sidecars);
+            // What all sidecars want of anything else was looked at when there was more of it.
+            let names = own.names().filter_map(|name| Some((name, sidecars.get(name)?)));
+            names.for_each(|(name, amount)| largest.raise_one(name, amount));
         } else {
-            let mut own = effective.amounts(container, Kept::No);
-            own.add(&sidecars);
-            largest.raise(&own);
+            for (name, amount) in effective.amounts(container, Kept::No).iter() {
+                let beside = sidecars.get(name).map_or(amount, |beside| amount.plus(beside));
+                largest.raise_one(name, beside);
+            }
         }
     }
     sum.raise(&largest);
@@ -138,6 +141,7 @@ impl<'o> Effective<'o> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_apimachinery::steps;
     use serde_json::{Value, json};
 
     use super::*;
@@ -161,6 +165,26 @@ mod tests {
             "containers": [{"name": "a", "resources": asks("1")}, {"name": "b", "resources": asks("1500m")}],
         }});
         assert_eq!(requests(&pod, By::LimitRange), "cpu=5");
+    }
+
+    #[test]
+    fn containers_that_run_before_others_cost_what_they_are_many() {
+        let steps_of = |count: usize| {
+            let named = |at: usize, policy: &str| {
+                let requests = json!({format!("a.b/{policy}{at}"): "1"});
+                json!({"name": format!("c{at}"), "restartPolicy": policy, "resources": {"requests": requests}})
+            };
+            let sidecars = (0..count).map(|at| named(at, "Always"));
+            let all: Vec<Value> = sidecars.chain((0..count).map(|at| named(at, ""))).collect();
+            let pod = json!({"spec": {"initContainers": all}});
+            let pod = pod.as_object().expect("a pod");
+            let mut asked = Amounts::default();
+            let steps = steps::counted(|| asked = sum(pod, AmountList::Requests, By::Quota));
+            assert_eq!(asked.names().count(), 2 * count);
+            steps
+        };
+        let (few, many) = (steps_of(200), steps_of(800));
+        assert!(few > 400 && many < 5 * few, "{few} steps for 200, {many} for 800");
     }
 
     #[test]

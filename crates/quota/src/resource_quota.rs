@@ -3,6 +3,7 @@
 //!
 //! In: a ResourceQuota. Out: whether an object is within its scopes. Never: changes one.
 
+use forebay_apimachinery::json::weight::{self, ITEM_BYTES};
 use forebay_strategy::value::{Members, child_or_empty, objects, text, texts};
 
 use crate::amounts::Amounts;
@@ -50,6 +51,16 @@ impl ResourceQuota {
 }
 
 impl QuotaScope {
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        let text = |text: &String| ITEM_BYTES + weight::text(text.len());
+        let values = match &self.is {
+            Selects::In(values) | Selects::NotIn(values) => values.iter().map(text).sum(),
+            Selects::Exists | Selects::DoesNotExist => 0,
+        };
+        text(&self.name) + values
+    }
+
     pub fn of(requirement: &Members) -> QuotaScope {
         let values = || texts(requirement, "values").map(String::from).collect();
         let is = match text(requirement, "operator") {

@@ -1,18 +1,19 @@
-//! What an object is to quotas: what it uses, which scopes it is in, what it leaves out.
+//! What an object is to quotas: what it uses, and which scopes it is in.
 //!
 //! In: an object. Out: a few amounts and words, so that who waits for a quota holds no tree. Never: a quota.
 //!
 //! Source: kubernetes v1.36.3 `pkg/quota/v1/evaluator/core`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use forebay_apimachinery::json::weight::{self, MEMBER_BYTES};
 use forebay_strategy::value::{Members, child, child_or_empty, int, list, objects, text, text_opt};
 use forebay_strategy::{is_extended_resource, pod_class};
 
 use crate::amounts::{Amount, Amounts};
 use crate::devices::{DeviceClasses, IMPLICIT};
 use crate::evaluator::{BY_DEVICE_CLASS, BY_STORAGE_CLASS, Evaluator, ends_by_itself, has_ended};
-use crate::pod::{AmountList, By, has_own_resources, sum};
+use crate::pod::{AmountList, By, sum};
 use crate::resource_quota::QuotaScope;
 
 /// See the module's doc.
@@ -20,8 +21,6 @@ use crate::resource_quota::QuotaScope;
 pub struct QuotaSubject {
     pub usage: Amounts,
     standing: Standing,
-    // resource -> the containers that do not say how much of it they want
-    missing: BTreeMap<&'static str, BTreeSet<String>>,
 }
 
 /// What scopes ask for.
@@ -42,16 +41,6 @@ enum Standing {
 
 /// Devices that one claim may be given at most.
 const DEVICES_MAX: usize = 32;
-
-/// What each container has to say once a quota counts it. Upstream calls it a mistake, and keeps it.
-const COMPUTE: [(&str, AmountList, &str); 6] = [
-    ("cpu", AmountList::Requests, "cpu"),
-    ("memory", AmountList::Requests, "memory"),
-    ("requests.cpu", AmountList::Requests, "cpu"),
-    ("requests.memory", AmountList::Requests, "memory"),
-    ("limits.cpu", AmountList::Limits, "cpu"),
-    ("limits.memory", AmountList::Limits, "memory"),
-];
 
 impl QuotaSubject {
     /// What `object` is to quotas.
@@ -79,14 +68,18 @@ impl QuotaSubject {
         scopes.iter().all(|scope| self.standing.is_in(scope))
     }
 
-    /// What the object has to say of amounts that `is_counted`, and does not.
-    pub fn unsaid(&self, is_counted: impl Fn(&str) -> bool) -> Option<String> {
-        let missing = self.missing.iter().filter(|(name, _)| is_counted(name));
-        let said = missing.map(|(name, containers)| {
-            format!("{name} for: {}", containers.iter().map(String::as_str).collect::<Vec<_>>().join(","))
-        });
-        let said: Vec<String> = said.collect();
-        (!said.is_empty()).then(|| format!("must specify {}", said.join("; ")))
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        let standing = match &self.standing {
+            Standing::Plain => 0,
+            Standing::Pod { priority_class, .. } => {
+                priority_class.as_ref().map_or(0, |name| weight::text(name.len()))
+            }
+            Standing::VolumeClaim { classes } => {
+                classes.iter().map(|name| MEMBER_BYTES + weight::text(name.len())).sum()
+            }
+        };
+        self.usage.bytes() + standing
     }
 }
 
@@ -148,25 +141,7 @@ fn of_pod(pod: &Members, now: i64) -> QuotaSubject {
         priority_class: text_opt(spec, "priorityClassName").filter(|name| !name.is_empty()).map(String::from),
         looks_elsewhere: looks_elsewhere(spec),
     };
-    QuotaSubject { usage, standing, missing: missing(pod) }
-}
-
-fn missing(pod: &Members) -> BTreeMap<&'static str, BTreeSet<String>> {
-    let mut missing: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
-    if has_own_resources(pod) {
-        return missing;
-    }
-    let spec = child_or_empty(pod, "spec");
-    for container in ["containers", "initContainers"].iter().flat_map(|name| objects(spec, name)) {
-        let resources = child_or_empty(container, "resources");
-        for (name, list, resource) in COMPUTE {
-            let list = if list == AmountList::Requests { "requests" } else { "limits" };
-            if !child_or_empty(resources, list).contains_key(resource) {
-                missing.entry(name).or_default().insert(text(container, "name").to_string());
-            }
-        }
-    }
-    missing
+    QuotaSubject { usage, standing }
 }
 
 /// Whether a pod wants to be near pods of other namespaces, or far from them.
@@ -230,7 +205,7 @@ fn of_volume_claim(claim: &Members) -> QuotaSubject {
         text(child_or_empty(status, "modifyVolumeStatus"), "targetVolumeAttributesClassName"),
     ];
     let classes = classes.into_iter().filter(|class| !class.is_empty()).map(String::from).collect();
-    QuotaSubject { usage, standing: Standing::VolumeClaim { classes }, ..QuotaSubject::default() }
+    QuotaSubject { usage, standing: Standing::VolumeClaim { classes } }
 }
 
 fn of_resource_claim(claim: &Members, classes: &DeviceClasses) -> Amounts {

@@ -84,8 +84,8 @@ pub(crate) const REPAIR_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 // Quotas.
 
-/// Writes of one namespace that are counted by one write of its quotas; more wait for the next. Each of them
-/// holds a few amounts here.
+/// Writes of one namespace that are counted by one write of its quotas; more wait for the next. What each of
+/// them holds is charged to its request, and goes when its client goes.
 pub(crate) const CHARGED_TOGETHER_MAX: usize = 1_024;
 
 /// How often quotas are written again that somebody else wrote meanwhile, as upstream has it. Then the client

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use forebay_apimachinery::Status;
 use forebay_catalog::{Served, Target, errors};
 use forebay_object::Object;
-use forebay_quota::{Charge, DeviceClasses, QuotaRefusal, ResourceQuota, ToCover};
+use forebay_quota::{Charge, Charged, DeviceClasses, QuotaRefusal, ResourceQuota, ToCover};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -21,16 +21,20 @@ use crate::context::Context;
 use crate::limits::{CHARGE_RETRIES, CHARGE_WAIT};
 use crate::quota_queue::{Refused, Waiting};
 
-/// Counts a write; of a dry run it says only whether it would.
+/// Counts a write, beyond what was counted for it before; of a dry run it says only whether it would.
+///
+/// - `charged`: what was counted for it, of which that becomes a part even where the write is refused.
 ///
 /// # Errors
 /// It does not fit, or nobody could count it in time.
 pub(crate) async fn charge(
     context: &Arc<Context>,
-    namespace: &str,
+    target: &Target,
     request: Charge,
     is_dry_run: bool,
+    charged: &mut Charged,
 ) -> Result<(), Refused> {
+    let (namespace, lease) = (target.namespace(), target.lease.clone());
     let served = served(context).map_err(Refused::With)?;
     let known = cached(&served, namespace).map_err(Refused::With)?;
     let is_limited = |quota: &Arc<Object>| counted(quota).is_some_and(|quota| request.is_limited_by(&quota));
@@ -38,14 +42,24 @@ pub(crate) async fn charge(
     if request.to_cover.is_empty() && !known.iter().any(is_limited) {
         return Ok(());
     }
+    lease.charge(request.bytes()).map_err(|why| Refused::With(why.into()))?;
     let (answer, answered) = oneshot::channel();
-    if context.quotas.join(namespace, Waiting { request, is_dry_run, answer }) {
+    let waiting = Waiting { request, is_dry_run, answer, _lease: lease };
+    // Whoever goes away takes the place along.
+    let (_place, is_first) = context.quotas.join(namespace, waiting);
+    if is_first {
         let (context, namespace) = (context.clone(), namespace.to_string());
         let work = Work { context: context.clone(), namespace, is_over: false };
         context.tasks.spawn("quotas of a namespace", work.run());
     }
     tokio::select! {
-        answered = answered => answered.unwrap_or_else(|_ended| Err(Refused::With(errors::shutting_down()))),
+        answered = answered => match answered {
+            Ok((counted, said)) => {
+                *charged = counted;
+                said
+            }
+            Err(_ended) => Err(Refused::With(errors::shutting_down())),
+        },
         () = context.clock.sleep(CHARGE_WAIT) => {
             Err(Refused::With(Status::internal("resource quota evaluation timed out")))
         }
@@ -106,6 +120,10 @@ impl Work {
         let (mut seen, mut retries) = (Seen::Cached, CHARGE_RETRIES);
         let mut left: Option<Vec<String>> = None;
         loop {
+            open.retain(|one| !one.answer.is_closed());
+            if open.is_empty() {
+                return;
+            }
             let stored = match self.read(seen).await {
                 Ok(stored) => stored,
                 Err(status) => return answer_all(open, &Refused::With(status)),
@@ -121,11 +139,18 @@ impl Work {
                 seen = Seen::Fresh;
                 continue;
             }
-            open = answer_judged(open, charged);
-            if open.is_empty() {
+            let judged = answer_judged(open, charged);
+            if judged.is_empty() {
                 return;
             }
-            let Err((failed, why)) = self.write(stored, counted).await else {
+            let written = self.write(stored, counted).await;
+            let failed = written.as_ref().err().map_or(&[][..], |(failed, _)| failed);
+            let put_down = |(mut one, more): (Waiting, Charged)| {
+                one.request.charged.add(more, failed);
+                one
+            };
+            open = judged.into_iter().map(put_down).collect();
+            let Err((failed, why)) = written else {
                 return open.into_iter().for_each(|one| one.answer(Ok(())));
             };
             if retries == 0 {
@@ -189,16 +214,22 @@ struct Stored {
 impl Waiting {
     fn answer(self, said: Result<(), Refused>) {
         // Whoever asked may be gone.
-        let _gone = self.answer.send(said);
+        let _gone = self.answer.send((self.request.charged, said));
     }
 }
 
 /// Counts one after the other, each beside those before. What each is told, and whether any was refused.
-fn charge_each(counted: &mut [ResourceQuota], open: &[Waiting]) -> (Vec<Result<bool, QuotaRefusal>>, bool) {
-    let charged: Vec<Result<bool, QuotaRefusal>> = open
+fn charge_each(
+    counted: &mut [ResourceQuota],
+    open: &[Waiting],
+) -> (Vec<Result<Charged, QuotaRefusal>>, bool) {
+    let charged: Vec<Result<Charged, QuotaRefusal>> = open
         .iter()
         .map(|one| match one.is_dry_run {
-            true => forebay_quota::charge(&mut counted.to_vec(), &one.request).map(|_| false),
+            true => {
+                let judged = forebay_quota::charge(&mut counted.to_vec(), &one.request);
+                judged.map(|_nothing| Charged::default())
+            }
             false => forebay_quota::charge(counted, &one.request),
         })
         .collect();
@@ -206,17 +237,17 @@ fn charge_each(counted: &mut [ResourceQuota], open: &[Waiting]) -> (Vec<Result<b
     (charged, refused)
 }
 
-/// Answers those that nothing has to be written for; returns the others.
-fn answer_judged(open: Vec<Waiting>, charged: Vec<Result<bool, QuotaRefusal>>) -> Vec<Waiting> {
+/// Answers those that nothing has to be written for; returns the others, with what is to be put down.
+fn answer_judged(open: Vec<Waiting>, charged: Vec<Result<Charged, QuotaRefusal>>) -> Vec<(Waiting, Charged)> {
     let mut left = Vec::new();
     for (mut one, charged) in open.into_iter().zip(charged) {
         match charged {
-            Ok(true) => {
+            Ok(charged) if charged.is_empty() => one.answer(Ok(())),
+            Ok(charged) => {
                 // Only those that could not be written are looked at again.
                 one.request.to_cover = ToCover::default();
-                left.push(one);
+                left.push((one, charged));
             }
-            Ok(false) => one.answer(Ok(())),
             Err(refusal) => one.answer(Err(Refused::ByQuota(refusal))),
         }
     }

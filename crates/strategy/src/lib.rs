@@ -73,7 +73,7 @@ pub use deletion::{
 pub use eviction::{Refusal, Standing};
 pub use field::Causes;
 pub use kind::GroupKind;
-pub use meta::dedup_owner_references;
+pub use meta::{ANNOTATIONS_BYTES_MAX, dedup_owner_references};
 pub use names::{NameRule, generate_name};
 pub use resource::{ADMIN_ACCESS, wants_admin_access};
 pub use rule::{Context, Flags};

@@ -23,7 +23,8 @@ use super::value::{
 /// What upstream says of a field that may not change.
 pub const IMMUTABLE: &str = "field is immutable";
 
-const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+/// Bytes of an object's annotations, keys and values together.
+pub const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";

@@ -2,10 +2,16 @@
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/limitranger`.
 
-use forebay_quota::{fill_in, judge_claim, judge_pod};
+use forebay_api::Eventual;
+use forebay_apimachinery::Status;
+use forebay_apimachinery::fault_path::Path;
+use forebay_apimachinery::lease::Meter;
+use forebay_quota::{Unfilled, fill_in, judge_claim, judge_pod};
+use forebay_strategy::value::{Members, child_or_empty, text};
+use forebay_strategy::{ANNOTATIONS_BYTES_MAX, Causes};
 use serde_json::Value;
 
-use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
+use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes, value_of};
 
 const RANGES: ReadFrom = ("", "limitranges");
 
@@ -33,11 +39,20 @@ impl Plugin for LimitRanger {
         object: &'a mut Value,
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
-        write.filled(object, |object| {
-            if write.of.resource == "pods" {
-                for range in tools.in_namespace(RANGES, write.of.namespace) {
-                    range.as_object().into_iter().for_each(|range| fill_in(range, object));
-                }
+        let Some(pod) = object.as_object_mut().filter(|_| write.of.resource == "pods") else {
+            return Eventual::Now(Ok(()));
+        };
+        let ranges = tools.lookup.in_namespace(RANGES, write.of.namespace);
+        if ranges.is_empty() {
+            return Eventual::Now(Ok(()));
+        }
+        Eventual::later(async move {
+            let mut meter = tools.lease.meter();
+            for (at, range) in ranges.iter().enumerate() {
+                give_way(at).await;
+                let range = value_of(range);
+                let Some(range) = range.as_ref().and_then(Value::as_object) else { continue };
+                filled(range, pod, &mut meter)?;
             }
             Ok(())
         })
@@ -49,10 +64,39 @@ impl Plugin for LimitRanger {
         object: &'a Value,
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
-        write.judged(object, |object| {
-            let judge = if write.of.resource == "pods" { judge_pod } else { judge_claim };
-            let mut ranges = tools.in_namespace(RANGES, write.of.namespace);
-            ranges.try_for_each(|range| range.as_object().map_or(Ok(()), |range| judge(range, object)))
+        let judge = if write.of.resource == "pods" { judge_pod } else { judge_claim };
+        let ranges = tools.lookup.in_namespace(RANGES, write.of.namespace);
+        let Some(judged) = object.as_object().filter(|_| !ranges.is_empty()) else {
+            return Eventual::Now(Ok(()));
+        };
+        Eventual::later(async move {
+            for (at, range) in ranges.iter().enumerate() {
+                give_way(at).await;
+                let range = value_of(range);
+                let Some(range) = range.as_ref().and_then(Value::as_object) else { continue };
+                judge(range, judged).map_err(|why| write.forbidden(object, &why))?;
+            }
+            Ok(())
         })
     }
+}
+
+/// Others have their turn between two ranges: a namespace may have as many as somebody makes, and each is
+/// held against the whole pod. One of them at a time is a tree.
+async fn give_way(at: usize) {
+    if at > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn filled(range: &Members, pod: &mut Members, meter: &mut Meter) -> Result<(), Status> {
+    fill_in(range, pod, meter).map_err(|why| match why {
+        Unfilled::TooLong => {
+            let mut causes = Causes::default();
+            causes.too_long(&Path::root("metadata").child("annotations"), ANNOTATIONS_BYTES_MAX);
+            let name = text(child_or_empty(pod, "metadata"), "name");
+            Status::invalid("", "Pod", name, causes.into_vec())
+        }
+        Unfilled::Exhausted(why) => why.into(),
+    })
 }

@@ -52,22 +52,14 @@ pub fn is_behind(quota: &Value) -> bool {
 }
 
 /// Whether there may be less in use than before a pod was written as it is: it has ended, or gave something
-/// back.
+/// back, as one does that is resized once its status says so. Cost: a walk over each.
 ///
+/// - `previous`: the pod as it was told of last; none if it was not.
 /// - `now`: seconds since 1970.
-pub fn has_less(pod: &Map<String, Value>, now: i64) -> bool {
-    let usage = QuotaSubject::of(&Evaluator::Pods, pod, &DeviceClasses::default(), now).usage;
-    let resizes = || {
-        let of = |part: &str, list: &str| pod.get(part).and_then(|part| part[list].as_array()).cloned();
-        let asked = of("spec", "containers").unwrap_or_default();
-        let has = of("status", "containerStatuses").unwrap_or_default();
-        has.iter().any(|status| {
-            // Few: the containers of one pod.
-            let own = asked.iter().find(|container| container["name"] == status["name"]);
-            status["resources"].is_object() && own.is_some_and(|own| own["resources"] != status["resources"])
-        })
-    };
-    !usage.has("pods") || resizes()
+pub fn has_less(previous: Option<&Map<String, Value>>, pod: &Map<String, Value>, now: i64) -> bool {
+    let usage = |pod| QuotaSubject::of(&Evaluator::Pods, pod, &DeviceClasses::default(), now).usage;
+    let uses = usage(pod);
+    !uses.has("pods") || previous.is_some_and(|previous| !usage(previous).beyond(&uses).is_empty())
 }
 
 async fn count(
@@ -118,4 +110,66 @@ async fn device_classes(registry: &ActingRegistry) -> Result<DeviceClasses, Stat
 
 fn list(value: &Value) -> Amounts {
     value.as_object().map(Amounts::of).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::steps;
+    use serde_json::json;
+
+    use super::*;
+
+    fn less(previous: Option<&Value>, pod: &Value) -> bool {
+        has_less(previous.and_then(Value::as_object), pod.as_object().expect("a pod"), 0)
+    }
+
+    /// A pod whose containers in `list` are to have so much, and have it.
+    fn pod(list: &str, asked: &str, has: &str) -> Value {
+        let resources = |cpu: &str| json!({"requests": {"cpu": cpu}});
+        let mut pod = json!({"spec": {list: [{"name": "c", "resources": resources(asked)}]}});
+        pod["spec"][list][0]["restartPolicy"] = json!("Always");
+        pod["status"][if list == "containers" { "containerStatuses" } else { "initContainerStatuses" }] =
+            json!([{"name": "c", "resources": resources(has)}]);
+        pod
+    }
+
+    #[test]
+    fn a_resize_gives_back_when_the_status_says_so() {
+        for list in ["containers", "initContainers"] {
+            let pod = |asked: &str, has: &str| pod(list, asked, has);
+            let (before, asked, resized) = (pod("4", "4"), pod("1", "4"), pod("1", "1"));
+            assert!(!less(Some(&before), &asked), "{list}: it has four yet");
+            assert!(less(Some(&asked), &resized), "{list}");
+            assert!(!less(Some(&resized), &resized), "{list}: once");
+            assert!(less(Some(&before), &resized), "{list}: both were told of at once");
+            assert!(!less(Some(&resized), &pod("4", "1")), "{list}: admission counted it");
+            assert!(!less(Some(&pod("4", "1")), &before), "{list}: it has what it is counted for");
+            assert!(less(Some(&pod("4", "1")), &resized), "{list}: it is given up");
+            assert!(!less(None, &asked), "{list}: nothing is known of it");
+        }
+    }
+
+    #[test]
+    fn what_has_ended_gives_back() {
+        let running = pod("containers", "1", "1");
+        let mut ended = running.clone();
+        ended["status"]["phase"] = json!("Succeeded");
+        assert!(less(Some(&running), &ended) && less(None, &ended));
+    }
+
+    #[test]
+    fn a_pod_costs_what_it_is_long() {
+        let steps_of = |count: usize| {
+            let named = |prefix: &str, has: Value| -> Vec<Value> {
+                (0..count).map(|at| json!({"name": format!("{prefix}{at}"), "resources": has})).collect()
+            };
+            let pod = json!({
+                "spec": {"containers": named("c", json!({"requests": {"cpu": "1"}}))},
+                "status": {"containerStatuses": named("other", json!({}))},
+            });
+            steps::counted(|| assert!(!less(Some(&pod), &pod)))
+        };
+        let (few, many) = (steps_of(500), steps_of(2_000));
+        assert!(few > 500 && many < 5 * few, "{few} steps for 500, {many} for 2,000");
+    }
 }

@@ -1,5 +1,6 @@
 //! charge: what a write uses is counted in the quotas of its namespace, once, however many rounds it takes.
 //!
+//! A round that finds another object there may need more than the one before: that is counted, too.
 //! In: a write that everybody else lets through. Out: the same, counted; 403 where a quota has not as much.
 //! Never: gives back what a write that fails later was counted for: that is the controller's, as upstream.
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use forebay_api::Eventual;
 use forebay_catalog::store::Mode;
-use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject};
+use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject, Unsaid};
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
@@ -23,9 +24,9 @@ pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
         let is_dry_run = write.mode == Mode::DryRun;
         let of = (Timed::ResourceQuota, operation(&write.verb));
         timed(context, of, async {
-            let charged = quotas::charge(context, write.target.namespace(), request, is_dry_run).await;
-            write.is_charged = charged.is_ok();
-            charged.map(|()| Flow::Next).map_err(|refused| match refused {
+            let (target, charged) = (write.target, &mut write.charged);
+            let counted = quotas::charge(context, target, request, is_dry_run, charged).await;
+            counted.map(|()| Flow::Next).map_err(|refused| match refused {
                 Refused::ByQuota(why) => {
                     let Write { verb, target, old, mode, proposed, .. } = &*write;
                     attributes(verb, target, old.as_ref(), *mode).forbidden(proposed, &why)
@@ -40,7 +41,7 @@ pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
 /// What quotas look at; none where there is nothing to look at.
 fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
     let served = write.served();
-    if write.is_charged || !served.namespaced || !context.admission.has("ResourceQuota") {
+    if !served.namespaced || !context.admission.has("ResourceQuota") {
         return None;
     }
     let evaluator = Evaluator::of(served.group(), served.resource())?;
@@ -60,13 +61,19 @@ fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
     let subject =
         |object: &Value| object.as_object().map(|object| QuotaSubject::of(&evaluator, object, &classes, now));
     let (new, old) = (subject(&write.proposed)?, old.and_then(subject));
+    let unsaid = match (&evaluator, write.proposed.as_object()) {
+        (Evaluator::Pods, Some(pod)) => Unsaid::of(pod),
+        _ => Unsaid::default(),
+    };
     let to_cover = limited.of_subject(served.group(), served.resource(), &new);
     Some(Charge {
         is_status: subresource == "status",
         new,
         old,
+        unsaid,
         classes,
         evaluator: evaluator.clone(),
         to_cover,
+        charged: write.charged.clone(),
     })
 }

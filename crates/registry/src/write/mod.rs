@@ -36,6 +36,7 @@ use forebay_apimachinery::{GroupVersionKind, ResourceAttributes, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::store::{Attempts, Current, Done, Mode, Store};
 use forebay_fieldmanager::Sent;
+use forebay_quota::Charged;
 use serde_json::Value;
 
 use crate::configuration::Configuration;
@@ -98,8 +99,8 @@ pub(crate) struct Write<'w> {
     pub(crate) remarks: Vec<String>,
     /// What the object takes that only one may have.
     pub(crate) claims: WriteClaims,
-    /// What it uses is counted in the quotas of its namespace: a later round counts it no more.
-    is_charged: bool,
+    /// What is counted of it in the quotas of its namespace: a later round counts what it needs beyond that.
+    charged: Charged,
     /// What a deletion does to the object.
     pub(crate) then: Option<Then>,
     /// An object that this ends, as it would have been stored.
@@ -198,7 +199,7 @@ impl<'w> Write<'w> {
             told: Vec::new(),
             remarks: Vec::new(),
             claims: WriteClaims::none(),
-            is_charged: false,
+            charged: Charged::default(),
             then: None,
             last: None,
             done: None,
