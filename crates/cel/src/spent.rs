@@ -33,7 +33,7 @@ impl Spent {
         Spent { made: Cell::new(0), steps: Cell::new(0), unpaid: Cell::new(0), steps_max }
     }
 
-    /// An evaluation is over, and its cost pays for [`STEPS_PAID`] of its steps a unit, but for nobody else's.
+    /// An evaluation is over: each unit of its cost pays for [`STEPS_PAID`] of its steps, for nobody else's.
     pub fn pay(&self, cost: u64) {
         let own = self.steps.get().saturating_sub(self.unpaid.get());
         let unpaid = own.saturating_sub(cost.saturating_mul(STEPS_PAID));

@@ -4,7 +4,8 @@
 
 use forebay_apimachinery::{About, Attributes, ResourceAttributes};
 
-/// Bits of verbs, and of what they are done to and its API groups. Where two have none in common, one does not match the other.
+/// Bits of verbs, and of what they are done to and its API groups. Where two have none in common, one does
+/// not match the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub verbs: u64,

@@ -108,8 +108,8 @@ impl Known {
         self.past.extend(served.iter().map(Arc::downgrade));
     }
 
-    /// What goes with the CRD when it goes: its objects in the version that they are stored in, whether or not
-    /// that is served.
+    /// What goes with the CRD when it goes: its objects in the version that they are stored in, be that served
+    /// or not.
     fn going(&self) -> Going {
         if BuiltInHas::of(&self.value) == Some(BuiltInHas::Storage) {
             return Going::BuiltIn;
