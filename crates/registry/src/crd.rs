@@ -108,22 +108,17 @@ impl Known {
         self.past.extend(served.iter().map(Arc::downgrade));
     }
 
-    /// What goes with the CRD when it goes: its objects in the version that they are stored in, be that served
-    /// or not.
+    /// What goes with the CRD when it goes.
     fn going(&self) -> Going {
         if BuiltInHas::of(&self.value) == Some(BuiltInHas::Storage) {
             return Going::BuiltIn;
         }
-        let Some((store, key)) = &self.storage else { return Going::Nothing };
-        let mut crd = self.value.clone();
-        for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
-            version["served"] = version["storage"].clone();
+        match &self.storage {
+            Some((store, key)) => {
+                Going::Instances(Instances { store: store.clone(), fields: key.fields.clone() })
+            }
+            None => Going::Nothing,
         }
-        let served = custom_served(&crd, (store, &key.fields), self.since, None).pop();
-        served.map_or(Going::Nothing, |served| {
-            let by_webhook = has_webhook_conversion(&crd);
-            Going::Instances(Instances { store: store.clone(), served, by_webhook })
-        })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Reason, Revision, Status};
 use forebay_catalog::Served;
 use forebay_catalog::crd::text;
 use forebay_catalog::store::{Decision, Mode, Store};
@@ -88,9 +88,9 @@ impl Cleanup {
         // Once it has said that some are left, that stays true for as long as nothing else is.
         let mut are_left = false;
         loop {
-            match self.is_due().await {
-                Ok(true) => {
-                    let mut deleted = instances.delete(&self.context).await;
+            match self.due().await {
+                Ok(Some((crd, revision))) => {
+                    let mut deleted = instances.delete(&self.context, crd, revision).await;
                     if deleted.is_ok() {
                         if !are_left {
                             self.say(&Termination::InProgress).await;
@@ -101,7 +101,7 @@ impl Cleanup {
                     are_left = matches!(why, Termination::NotConfirmed(_));
                     self.say(&why).await;
                 }
-                Ok(false) => return false,
+                Ok(None) => return false,
                 Err(status) => {
                     tracing::warn!(
                         crd = self.name,
@@ -114,11 +114,12 @@ impl Cleanup {
         }
     }
 
-    /// Whether the CRD is in the store, and in that deletion.
-    async fn is_due(&self) -> Result<bool, Status> {
+    /// The CRD as it is in the store, if it is in that deletion.
+    async fn due(&self) -> Result<Option<(Value, Revision)>, Status> {
         let key = self.crds.key("", &self.name);
-        let Some(current) = self.crds.live(&key).await? else { return Ok(false) };
-        Ok(self.is_of(&self.served.to_value(&current.object)?))
+        let Some(current) = self.crds.live(&key).await? else { return Ok(None) };
+        let crd = self.served.to_value(&current.object)?;
+        Ok(self.is_of(&crd).then(|| (crd, current.object.revision())))
     }
 
     fn is_of(&self, crd: &Value) -> bool {

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_api::told_together;
 use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Key, Reason, Status, json};
+use forebay_apimachinery::{GroupResource, Key, Reason, Revision, Status, json};
 use forebay_catalog::store::{Current, Decision, Mode, Store};
-use forebay_catalog::{Served, errors};
+use forebay_catalog::{Served, custom_served, errors};
+use forebay_crd::check::has_webhook_conversion;
 use forebay_crd::conditions::Termination;
 use forebay_object::Object;
 use forebay_watchcache::Snapshot;
@@ -31,20 +32,42 @@ const TOO_LATE: &str = "context deadline exceeded";
 /// See the module's doc.
 pub(super) struct Instances {
     pub(super) store: Arc<Store>,
-    /// In the version that is stored.
-    pub(super) served: Arc<Served>,
+    /// The paths that their layout keeps, sorted.
+    pub(super) fields: Vec<String>,
+}
+
+/// How they are deleted, by what their CRD is now.
+struct Deleting<'a> {
+    context: &'a Context,
+    store: &'a Store,
+    /// In the version that is stored, whether or not that is served.
+    served: Arc<Served>,
     /// Whether only a webhook can say what those of other versions are in that one.
-    pub(super) by_webhook: bool,
+    by_webhook: bool,
 }
 
 impl Instances {
     /// Deletes all of them, or begins to.
     ///
+    /// - `crd`: as it is now, at `revision`: it may change while it waits.
+    ///
     /// # Errors
     /// What the CRD is to say.
-    pub(super) async fn delete(&self, context: &Context) -> Result<(), Termination> {
+    pub(super) async fn delete(
+        &self,
+        context: &Context,
+        mut crd: Value,
+        revision: Revision,
+    ) -> Result<(), Termination> {
+        let by_webhook = has_webhook_conversion(&crd);
+        for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            version["served"] = version["storage"].clone();
+        }
+        let served = custom_served(&crd, (&self.store, &self.fields), revision, None).pop();
+        let served = served.ok_or_else(|| Termination::NotListed("no version is stored".to_owned()))?;
+        let deleting = Deleting { context, store: &self.store, served, by_webhook };
         let snapshot = self.snapshot(context).await.map_err(Termination::NotListed)?;
-        let failed = self.delete_each(context, &snapshot).await;
+        let failed = deleting.delete_each(&snapshot).await;
         if !failed.is_empty() {
             return Err(Termination::Failed(told_together(&failed)));
         }
@@ -80,13 +103,19 @@ impl Instances {
     /// What cannot be read is not nothing: whoever knows better deletes it explicitly.
     fn all_are_read(&self, snapshot: &Snapshot) -> Result<(), String> {
         match snapshot.may_have_unreadable(&self.store.reach(None, None)) {
-            true => Err(errors::unreadable(&self.served.gvr.group_resource()).message),
+            true => {
+                let Store { group, resource, .. } = &*self.store;
+                let resource = GroupResource { group: group.clone(), resource: resource.clone() };
+                Err(errors::unreadable(&resource).message)
+            }
             false => Ok(()),
         }
     }
+}
 
+impl Deleting<'_> {
     /// Why some were not deleted. A namespace is left at the first that was not.
-    async fn delete_each(&self, context: &Context, snapshot: &Snapshot) -> Vec<String> {
+    async fn delete_each(&self, snapshot: &Snapshot) -> Vec<String> {
         let reach = self.store.reach(None, None);
         let mut after: Option<Key> = None;
         let mut failed: Option<String> = None;
@@ -100,7 +129,7 @@ impl Instances {
                 if failed.as_deref() == Some(object.namespace()) {
                     continue;
                 }
-                if let Err(status) = self.delete_one(context, object).await {
+                if let Err(status) = self.delete_one(object).await {
                     failed = Some(object.namespace().to_owned());
                     if told.len() < UNDELETED_TOLD_MAX {
                         told.push(status.message);
@@ -112,8 +141,8 @@ impl Instances {
     }
 
     /// Deletes one, or says in its metadata that it is on its way out.
-    async fn delete_one(&self, context: &Context, object: &Object) -> Result<(), Status> {
-        let (now, options) = (context.now_rfc3339(), DeleteOptions::default());
+    async fn delete_one(&self, object: &Object) -> Result<(), Status> {
+        let (now, options) = (self.context.now_rfc3339(), DeleteOptions::default());
         let judge = |current: Option<&Current>| {
             let Some(current) = current else { return Err(Status::new(Reason::NotFound, "gone")) };
             let is_kept = self.is_kept_as_stored(&current.object);

@@ -349,13 +349,23 @@ async fn a_crd_says_that_an_object_cannot_be_deleted() {
     world.merge(&path, json!({ "spec": { "old": "x".repeat(full) } })).await.expect("fits");
     assert!(world.store.value_bytes_max() - length().await < 16);
     world.delete(CRDS, "tabs.stable.io").await;
-    world.pass(2 * MINUTE).await;
+    world.pass(3 * SECOND).await;
     let [status, reason, message, _] = said_by_tabs(&world).await;
     assert_eq!((&*status, &*reason), ("True", "InstanceDeletionFailed"));
     assert!(message.starts_with("could not issue all deletes: "), "{message}");
-    world.merge(&path, json!({ "spec": { "old": "x" } })).await.expect("is smaller");
-    world.pass(2 * SECOND).await;
+    // Another version is stored meanwhile, which has what the first has not.
+    world.set(|faults| faults.barrier = Way::Silent);
+    let versions = json!([version("v1", "old", false), version("v2", "new", true)]);
+    let change = json!({ "spec": { "versions": versions } });
+    world.merge(&format!("{CRDS}/tabs.stable.io"), change).await.expect("it is there still");
+    let path = path.replace("/v1/", "/v2/");
+    world.merge(&path, json!({ "spec": { "new": "y" } })).await.expect("is smaller");
+    world.set(|faults| faults.barrier = Way::Open);
+    world.pass(30 * SECOND).await;
     assert_eq!(said_by_tabs(&world).await[1], "InstanceDeletionInProgress");
+    let full = stored(&world, &store, "full").await.expect("somebody holds it");
+    assert!(full["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!((&full["apiVersion"], &full["spec"]), (&json!("stable.io/v2"), &json!({ "new": "y" })));
 }
 
 #[tokio::test(start_paused = true)]
