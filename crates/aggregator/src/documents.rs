@@ -68,7 +68,7 @@ pub async fn fetch(
         groups: vec![MASTERS.to_owned()],
         ..Caller::default()
     };
-    let forwarded = Forwarded { method: Method::GET, target, headers, client: None };
+    let forwarded = Forwarded { method: Method::GET, target, headers, client: None, user: None };
     let asked = async {
         match route.send_anyway(forwarded, RequestBody::Right(Empty::new()), &caller).await? {
             ProxiedAnswer::Carried(head, carried) => {

@@ -74,7 +74,8 @@ pub async fn answer(
     let mut headers = head.headers.clone();
     headers.insert(AUDIT_ID, head.audit_id.clone());
     let (method, target) = (head.method.clone(), head.uri.clone());
-    let forwarded = Forwarded { method, target, headers, client: head.remote };
+    let user = Some(Arc::from(head.asker.name()));
+    let forwarded = Forwarded { method, target, headers, client: head.remote, user };
     let lasts = match is_long {
         true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
         false => Lasts::Until(handler.clock.now() + handler.request_timeout),
@@ -87,7 +88,7 @@ pub async fn answer(
     };
     let mut response = match sent {
         Ok(answer) => passed_on(handler, head, answer, lasts),
-        Err(ProxyError::Full) => return Err(handler.rooms.full()),
+        Err(ProxyError::Full) => return Err(handler.rooms.full_behind(&whom(route))),
         Err(why @ ProxyError::Redirected) => return Ok(answer::text(status::MISLED, why.to_string())),
         Err(why @ ProxyError::Unusable(_)) => return Ok(answer::text(status::BROKEN, format!("{why}\n"))),
         Err(why) => {
@@ -97,6 +98,11 @@ pub async fn answer(
     };
     response.body_mut().set_lease(lease);
     Ok(response)
+}
+
+/// Who is waited for, as a refusal says it.
+fn whom(route: &ProxyRoute) -> String {
+    format!("{}/{}", route.group, route.version)
 }
 
 /// What `wait` gives. Who waits for another server has no turn, and what it holds is counted among what waits
@@ -111,7 +117,7 @@ async fn away<T>(
     lease: &mut Held,
     wait: impl Future<Output = T>,
 ) -> Result<T, Failure> {
-    let (whom, bytes) = (format!("{}/{}", route.group, route.version), lease.bytes());
+    let (whom, bytes) = (whom(route), lease.bytes());
     let gone = handler.rooms.away.go(&Arc::from(&*whom), bytes);
     let gone = gone.ok_or_else(|| handler.rooms.full_behind(&whom))?;
     lease.set(bytes - gone.bytes());
@@ -212,6 +218,7 @@ fn asked<'a>(head: &'a Head, target: &'a Target, query: &'a Query) -> ConnectReq
         rest: &head.info.rest,
         raw_query: head.uri.query(),
         host: host(head),
+        user: head.asker.name(),
         client: head.remote,
     }
 }

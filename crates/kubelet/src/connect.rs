@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
@@ -93,7 +93,7 @@ impl Kubelets {
         let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;
         let place = Place { address: place::at(&node.host, node.port), host: node.host, target };
         match log {
-            Some(options) => self.log(config, place, options, asked.name).await.map(Some),
+            Some(options) => self.log(config, place, options, &asked).await.map(Some),
             None if asked_for_no_upgrade(&asked) => Err(Status::bad_request("Upgrade request required")),
             None if asked.is_websocket && !node.speaks_websocket => {
                 let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
@@ -109,13 +109,14 @@ impl Kubelets {
         config: &KubeletConfig,
         place: Place,
         options: LogOptions,
-        pod: &str,
+        asked: &ConnectRequest<'_>,
     ) -> Result<ProxiedAnswer, Status> {
         let backend = self.backend(&place.host, config, options.skips_verification)?;
         let url = format!("https://{}{}", place.address, place.target);
         let failed = |url: &str, why: &str| Status::new(Reason::Unknown, format!("Get {url:?}: {why}"));
         let (method, target) = (Method::GET, place.target);
-        let forwarded = Forwarded { method, target, headers: HeaderMap::new(), client: None };
+        let forwarded =
+            Forwarded { method, target, headers: HeaderMap::new(), client: None, user: user(asked) };
         let body = RequestBody::Right(Default::default());
         let (head, carried) = match forward(&backend, &place.address, forwarded, body).await {
             Ok(ProxiedAnswer::Carried(head, carried)) => (head, carried),
@@ -131,7 +132,7 @@ impl Kubelets {
             return Err(failed(location, "redirects forbidden"));
         }
         let told = carried.whole(REFUSAL_BYTES_MAX).await.unwrap_or_default();
-        Err(refusal::of_log(head.status, pod, &String::from_utf8_lossy(&told)))
+        Err(refusal::of_log(head.status, asked.name, &String::from_utf8_lossy(&told)))
     }
 
     /// Hands a connection on.
@@ -144,7 +145,8 @@ impl Kubelets {
     ) -> Result<ProxiedAnswer, Status> {
         let backend = self.backend(&place.host, config, false)?;
         let (method, headers) = (asked.method.clone(), asked.headers.clone());
-        let forwarded = Forwarded { method, target: place.target, headers, client: asked.client };
+        let forwarded =
+            Forwarded { method, target: place.target, headers, client: asked.client, user: user(&asked) };
         match forward(&backend, &place.address, forwarded, body).await {
             Ok(answer) => Ok(answer),
             Err(ProxyError::Full) => Err(full()),
@@ -194,7 +196,7 @@ impl Kubelets {
         let host = address.strip_suffix(usual).unwrap_or(&address).to_owned();
         let links = Links { prefix: prefix.to_owned(), host, asked_host: asked.host.to_owned() };
         let (method, headers) = (asked.method.clone(), asked.headers.clone());
-        let forwarded = Forwarded { method, target, headers, client: asked.client };
+        let forwarded = Forwarded { method, target, headers, client: asked.client, user: user(&asked) };
         match visit(&backend, &address, forwarded, links, body).await {
             Ok(answer) => Ok(Some(answer)),
             Err(ProxyError::Full) => Err(full()),
@@ -303,6 +305,11 @@ fn target(
     let served = registry.catalog().resource("", "v1", resource).cloned();
     let served = served.ok_or_else(|| Status::internal(format!("{resource} are not served")))?;
     Ok(Target::of_server(served, namespace.map(str::to_owned), Some(name.to_owned())))
+}
+
+/// Whose turn a request takes.
+fn user(asked: &ConnectRequest<'_>) -> Option<Arc<str>> {
+    Some(Arc::from(asked.user))
 }
 
 fn full() -> Status {

@@ -22,6 +22,7 @@ pub mod limits;
 mod links;
 mod route;
 mod tls;
+mod turns;
 
 pub use backend::{OtherAddresses, RequestBody, Upstream, Visits};
 pub use body::{Lasts, ProxiedBody};
