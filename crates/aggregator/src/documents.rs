@@ -12,6 +12,7 @@ use bytes::Bytes;
 use forebay_apimachinery::Caller;
 use forebay_apimachinery::caller::MASTERS;
 use forebay_documents::discovery::Extension;
+use forebay_documents::discovery::extensions::or_none;
 use forebay_documents::openapi::part::OpenApiPart;
 use forebay_proxy::{Forwarded, ProxiedAnswer, ProxyError, ProxyRoute, RequestBody};
 use forebay_rt::Clock;
@@ -39,13 +40,14 @@ pub struct Document {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OpenApiIndex {
+    #[serde(deserialize_with = "or_none")]
     paths: HashMap<Box<str>, OpenApiPath>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct OpenApiPath {
-    #[serde(rename = "serverRelativeURL")]
+    #[serde(rename = "serverRelativeURL", deserialize_with = "or_none")]
     server_relative_url: Box<str>,
 }
 
