@@ -21,6 +21,8 @@ pub struct Extension {
     pub version_priority: u32,
     /// What was known last; empty where nothing is.
     pub resources: Arc<[ExtensionResource]>,
+    /// Bytes that they take to tell.
+    pub told_bytes: usize,
     /// It could not be asked lately.
     pub is_stale: bool,
     /// Where its document of OpenAPI v3 is, with a hash, if it has one.

@@ -196,6 +196,20 @@ async fn a_server_without_the_newer_discovery_is_discovered_by_the_older() {
 }
 
 #[tokio::test]
+async fn a_server_is_there_however_much_it_says_of_itself_and_however_long_that_takes() {
+    let world = World::new().await;
+    world.aggregated.rambles();
+    world.register().await;
+    assert_eq!(world.admin.get(FLUNDERS).await.expect(200)["kind"], "FlunderList");
+    let is_stale = |document: &Value| {
+        let mut items = document["items"].as_array().expect("groups").iter();
+        let group = items.find(|item| item["metadata"]["name"] == GROUP);
+        group.is_some_and(|group| group["versions"][0]["freshness"] == "Stale")
+    };
+    world.until("/apis", AGGREGATED_DISCOVERY, is_stale).await;
+}
+
+#[tokio::test]
 async fn a_watch_is_passed_through_and_breaks_off_as_its_server_does() {
     let world = World::new().await;
     world.register().await;
