@@ -16,7 +16,7 @@ use forebay_proxy::{
     Visits, forward, visit,
 };
 use forebay_registry::Registry;
-use http::header::LOCATION;
+use http::header::{LOCATION, SEC_WEBSOCKET_PROTOCOL};
 use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::credentials::KubeletCredentials;
@@ -95,8 +95,8 @@ impl Kubelets {
         match log {
             Some(options) => self.log(config, place, options, &asked).await.map(Some),
             None if asked_for_no_upgrade(&asked) => Err(Status::bad_request("Upgrade request required")),
-            None if asked.is_websocket && !node.speaks_websocket => {
-                let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
+            None if asked.is_websocket && !node.speaks_websocket && is_to_be_translated(&asked) => {
+                let why = "its kubelet does not say that it speaks that over WebSocket: ask for SPDY/3.1";
                 Err(Status::bad_request(format!("unable to upgrade connection: {why}")))
             }
             None => self.stream(config, place, asked, body).await.map(Some),
@@ -320,6 +320,62 @@ fn is_well(code: StatusCode) -> bool {
     (StatusCode::OK..=StatusCode::PARTIAL_CONTENT).contains(&code)
 }
 
+/// Whether whoever asks for WebSocket takes nothing but what kube-apiserver translates into SPDY for kubelets
+/// before 1.36. Everything else these speak by themselves.
+fn is_to_be_translated(asked: &ConnectRequest<'_>) -> bool {
+    let offered = asked.headers.get(SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok());
+    let is_newer = |protocol: &str| match asked.subresource {
+        "portforward" => protocol.starts_with("SPDY/3.1+") && protocol.ends_with(".k8s.io"),
+        _ => protocol == "v5.channel.k8s.io",
+    };
+    offered.is_some_and(|offered| offered.split(',').all(|protocol| is_newer(protocol.trim())))
+}
+
 fn asked_for_no_upgrade(asked: &ConnectRequest<'_>) -> bool {
     forebay_proxy::asks_for_upgrade(asked.headers).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::options::Query;
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn older_kubelets_are_asked_for_the_protocols_that_they_speak_over_websocket() {
+        const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
+        for (subresource, offered, want) in [
+            ("exec", None, false),
+            ("exec", Some("v4.channel.k8s.io"), false),
+            ("exec", Some("base64.channel.k8s.io"), false),
+            ("exec", Some("v5.channel.k8s.io"), true),
+            ("attach", Some("v5.channel.k8s.io"), true),
+            ("exec", Some("v5.channel.k8s.io, v4.channel.k8s.io"), false),
+            ("portforward", Some("v4.channel.k8s.io"), false),
+            ("portforward", Some("v5.channel.k8s.io"), false),
+            ("portforward", Some(TUNNEL), true),
+            ("exec", Some(TUNNEL), false),
+        ] {
+            let offered = offered.map(|offered| (SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(offered)));
+            let (headers, query) = (offered.into_iter().collect(), Query::default());
+            let asked = ConnectRequest {
+                resource: "pods",
+                namespace: "ns",
+                name: "p",
+                subresource,
+                method: &Method::GET,
+                query: &query,
+                headers: &headers,
+                is_websocket: true,
+                path: "",
+                rest: &[],
+                raw_query: None,
+                host: "",
+                user: "bob",
+                client: None,
+            };
+            assert_eq!(is_to_be_translated(&asked), want, "{subresource} {headers:?}");
+        }
+    }
 }

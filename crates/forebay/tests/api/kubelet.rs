@@ -92,7 +92,12 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     let deleted = admin.ask(Ask::delete(format!("{PODS}/p/exec?container=a&command=ls"))).await;
     assert_eq!((deleted.code, admin.get(&format!("{PODS}/p/log/more")).await.code), (405, 404));
 
-    for (protocol, code) in [("SPDY/3.1", "101"), ("websocket", "400")] {
+    // A kubelet that does not say more speaks what those before 1.36 did.
+    for (protocol, code) in [
+        ("SPDY/3.1", "101"),
+        ("websocket\r\nSec-WebSocket-Protocol: v4.channel.k8s.io", "101"),
+        ("websocket\r\nSec-WebSocket-Protocol: v5.channel.k8s.io", "400"),
+    ] {
         let path = format!("{PODS}/p/exec?container=a&command=ls&stdout=true");
         let (mut stream, head) = upgrade(&admin, &path, protocol).await;
         assert!(head.starts_with(&format!("HTTP/1.1 {code} ")), "{protocol}");
@@ -103,9 +108,13 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
             assert_eq!(&told, b"HELLO");
         }
     }
-    let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
-    assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
-    assert_eq!(asked.all("x-forwarded-for"), ["127.0.0.1"]);
+    let [spdy, websocket] = &kubelet.asked()[..] else { panic!("asked twice") };
+    for asked in [spdy, websocket] {
+        assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
+        assert_eq!(asked.all("x-forwarded-for"), ["127.0.0.1"]);
+    }
+    assert_eq!(websocket.all("upgrade"), ["websocket"]);
+    assert_eq!(websocket.all("sec-websocket-protocol"), ["v4.channel.k8s.io"]);
 }
 
 /// One that denies `rm`, one that only warns, and one that has whoever comes use container `a`.
