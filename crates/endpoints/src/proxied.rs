@@ -12,8 +12,8 @@ use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
-    ConnectRequest, Connects, Forwarded, Lasts, ProxiedAnswer, ProxiedBody, ProxyError, ProxyRoute,
-    RequestBody, without_hops,
+    Carried, ConnectRequest, Connects, Forwarded, Lasts, MESSAGE_PROTOCOLS, ProxiedAnswer, ProxiedBody,
+    ProxiedMessages, ProxyError, ProxyRoute, RequestBody, without_hops,
 };
 use forebay_room::Held;
 use forebay_transport::websocket;
@@ -201,7 +201,27 @@ async fn connect(
 ) -> Result<Option<HttpResponse>, Failure> {
     let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
     let answer = behind.connect(asked(head, target, query), RequestBody::Left(body)).await?;
-    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+    let is_log = target.subresource.as_deref() == Some("log");
+    let in_messages = is_log && websocket::is_asked(&head.headers) && head.channel.is_connection();
+    Ok(answer.map(|answer| match answer {
+        ProxiedAnswer::Carried(_, carried) if in_messages => messages(handler, head, carried, lasts),
+        answer => passed_on(handler, head, answer, lasts),
+    }))
+}
+
+/// What is carried as messages over WebSocket, if they can agree on how.
+fn messages(handler: &Handler, head: &Head, carried: Carried, lasts: Lasts) -> HttpResponse {
+    let mut response: HttpResponse = websocket::answer_speaking(&head.headers, &MESSAGE_PROTOCOLS);
+    if response.status() != status::UPGRADED {
+        return response;
+    }
+    let readers = (&handler.stalled_readers, &head.channel);
+    let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
+    let protocol = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
+    let protocol = protocol.and_then(|protocol| protocol.to_str().ok()).unwrap_or_default();
+    let messages = ProxiedMessages::new(body, protocol);
+    *response.body_mut() = ResponseBody::new(Content::Messages(Box::new(messages)));
+    response
 }
 
 fn asked<'a>(head: &'a Head, target: &'a Target, query: &'a Query) -> ConnectRequest<'a> {

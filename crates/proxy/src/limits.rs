@@ -35,6 +35,9 @@ pub const TAG_BYTES_MAX: usize = 16 << 10;
 /// HTML that is looked at in one go: with nothing but links in it, it becomes some forty times as long.
 pub const HTML_BYTES: usize = 4 << 10;
 
+/// Bytes of an answer that are one message over WebSocket. More are several.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
 /// Requests to what runs behind pods and services that are under way at once, wherever they lead: each has a
 /// connection of its own. Users share them as they do [`REQUESTS_MAX`]. One more is told to come again.
 pub const VISITS_MAX: usize = 4_096;
