@@ -237,6 +237,12 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
         ("200 OK", "application/json", json!({ "openapi": "3.0.0", "of": "wardle" }).to_string())
     } else if path == FLUNDERS && query.contains("watch") {
         return watched(stream, shared).await;
+    } else if path.ends_with("/admits") {
+        let review: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+        let no =
+            json!({ "uid": review["request"]["uid"], "allowed": false, "status": { "message": "not here" } });
+        let body = json!({ "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": no });
+        ("200 OK", "application/json", body.to_string())
     } else if path == FLUNDERS && asked.line.starts_with("POST") {
         ("201 Created", "application/json", asked.body)
     } else if path == FLUNDERS {
