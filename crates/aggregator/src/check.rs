@@ -1,70 +1,41 @@
 //! Whether the server behind an APIService is there.
 //!
-//! In: what the APIService says, services and endpoints as this server has them, a route. Out: a condition,
-//! and what the server answered. Never: writes.
+//! In: what the APIService says, services and endpoints as this server has them, a route. Out: a condition.
+//! Never: writes; reads what the server says but for its code.
 //!
 //! Source: kube-aggregator v0.36.3 `controllers/status/remote/remote_available_controller.go`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
-use forebay_documents::discovery::Extension;
 use forebay_proxy::{ProxyRoute, ServiceReference};
 use forebay_registry::Registry;
+use forebay_rt::Clock;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 
 use crate::condition::Condition;
-use crate::documents::{self, Document};
-use crate::limits::{ATTEMPTS_MAX, ATTEMPTS_WAIT};
+use crate::documents;
+use crate::limits::{ATTEMPT_EVERY, ATTEMPTS_MAX};
 use crate::registered::Registered;
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// What was found out.
-pub struct Looked {
-    pub condition: Condition,
-    /// What it says of itself, if it was asked; that it is stale, if it could not be.
-    pub extension: Option<Extension>,
-}
-
-/// Looks whether it is there, and asks what it serves.
-///
-/// - `wanted`: what is told of it once it has been asked; `None` where it need not be asked.
-pub async fn look(
-    registry: &Registry,
-    registered: &Registered,
-    route: &ProxyRoute,
-    wanted: Option<Extension>,
-) -> Looked {
-    let stale = |extension: Extension| Extension {
-        resources: Default::default(),
-        is_stale: true,
-        openapi_url: None,
-        openapi_v2: None,
-        ..extension
-    };
-    let answered = match of_service(registry, &registered.service).await {
-        Ok(()) => of_server(registered, route, registry).await,
+/// Looks whether it is there. What it serves has no part in that.
+pub async fn look(registry: &Registry, registered: &Registered, route: &ProxyRoute) -> Condition {
+    let looked = match of_service(registry, &registered.service).await {
+        Ok(()) => of_server(registered, route, registry.clock()).await,
         Err(condition) => Err(condition),
     };
-    let document = match answered {
-        Ok(document) => document,
+    match looked {
+        Ok(()) => Condition::passed(),
         Err(condition) => {
             route.close_idle();
-            return Looked { condition, extension: wanted.map(stale) };
+            condition
         }
-    };
-    let extension = match wanted {
-        None => None,
-        Some(wanted) => match documents::read(wanted.clone(), route, &document, registry.clock()).await {
-            Ok(extension) => Some(extension),
-            Err(why) => {
-                let (group, version) = (&*registered.group, &*registered.version);
-                tracing::warn!(group, version, why, "what another server serves cannot be told");
-                Some(stale(wanted))
-            }
-        },
-    };
-    Looked { condition: Condition::passed(), extension }
+    }
 }
 
 /// # Errors
@@ -135,36 +106,99 @@ fn leads_somewhere(slice: &Value, port_name: &str) -> bool {
 
 /// # Errors
 /// It does not answer, or not as a server of this version.
-async fn of_server(
-    registered: &Registered,
-    route: &ProxyRoute,
-    registry: &Registry,
-) -> Result<Document, Condition> {
-    let failed = |message| Condition::failed("FailedDiscoveryCheck", message);
-    let (clock, path) = (registry.clock(), registered.path());
-    let until = clock.now() + ATTEMPTS_WAIT;
-    let mut why = String::new();
-    for attempt in 0..ATTEMPTS_MAX {
-        if attempt > 0 && clock.now() >= until {
-            break;
+async fn of_server(registered: &Registered, route: &ProxyRoute, clock: &Clock) -> Result<(), Condition> {
+    let (path, is_again) = (registered.path(), AtomicBool::new(false));
+    let ask = || {
+        // Connections that wait may lead to whoever was there before.
+        if is_again.swap(true, Ordering::Relaxed) {
+            route.close_idle();
         }
-        let url = format!("https://{}{path}", route.address().map_err(failed)?);
-        why = match documents::of_version(route, &path, clock).await {
-            Ok(document) if document.code.is_success() => return Ok(document),
-            Ok(document) => format!("bad status from {url}: {}", document.code.as_u16()),
-            Err(why) => format!("Get {url:?}: {why}"),
-        };
-        why = format!("failing or missing response from {url}: {why}");
-        route.close_idle();
+        asked_once(route, &path, clock)
+    };
+    any_of(ask, clock).await.map_err(|why| Condition::failed("FailedDiscoveryCheck", why))
+}
+
+async fn asked_once(route: &ProxyRoute, path: &str, clock: &Clock) -> Result<(), String> {
+    let url = format!("https://{}{path}", route.address()?);
+    let why = match documents::code(route, path, clock).await {
+        Ok(code) if code.is_success() => return Ok(()),
+        Ok(code) => format!("bad status from {url}: {}", code.as_u16()),
+        Err(why) => format!("Get {url:?}: {why}"),
+    };
+    Err(format!("failing or missing response from {url}: {why}"))
+}
+
+/// Good as soon as one of several attempts is: the next begins when one has failed, or has been going on for a
+/// while.
+///
+/// # Errors
+/// What the last of them says.
+async fn any_of<F>(ask: impl Fn() -> F, clock: &Clock) -> Result<(), String>
+where
+    F: Future<Output = Result<(), String>>,
+{
+    let (mut going, mut begun, mut why) = (FuturesUnordered::new(), 0, String::new());
+    loop {
+        if begun < ATTEMPTS_MAX {
+            going.push(ask());
+            begun += 1;
+        }
+        tokio::select! {
+            biased;
+            answered = going.next() => match answered {
+                Some(Ok(())) => return Ok(()),
+                Some(Err(failed)) => why = failed,
+                None => return Err(why),
+            },
+            () = clock.sleep(ATTEMPT_EVERY), if begun < ATTEMPTS_MAX => {}
+        }
     }
-    Err(failed(why))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use forebay_rt::Duration;
     use serde_json::json;
 
     use super::*;
+
+    /// What attempts that take so many milliseconds and end so come to, after how many milliseconds, and how
+    /// many of them there were.
+    async fn attempted(each: &[(u64, Result<(), &str>)]) -> (Result<(), String>, u64, usize) {
+        let (clock, begun) = (Clock::system(), Cell::new(0));
+        let ask = || {
+            let (took, ended) = each[begun.replace(begun.get() + 1)];
+            let clock = clock.clone();
+            async move {
+                if took > 0 {
+                    clock.sleep(Duration::from_millis(took)).await;
+                }
+                ended.map_err(str::to_owned)
+            }
+        };
+        let before = clock.now();
+        let ended = any_of(ask, &clock).await;
+        let took = (clock.now() - before).as_millis() as u64;
+        (ended, took, begun.get())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_answer_out_of_five_is_enough_and_one_that_hangs_is_not_waited_for() {
+        const HANGS: (u64, Result<(), &str>) = (5_000, Err("late"));
+        let (good, bad) = ((10, Ok(())), (0, Err("refused")));
+        let every = ATTEMPT_EVERY.as_millis() as u64;
+        for (each, want) in [
+            (&[good][..], (Ok(()), 10, 1)),
+            (&[HANGS, good][..], (Ok(()), every + 10, 2)),
+            (&[bad, bad, HANGS, bad, good][..], (Ok(()), every + 10, 5)),
+            (&[bad; 5][..], (Err("refused".to_owned()), 0, 5)),
+            (&[HANGS; 5][..], (Err("late".to_owned()), 5_000 + 4 * every, 5)),
+        ] {
+            assert_eq!(attempted(each).await, want, "{each:?}");
+        }
+    }
 
     #[test]
     fn a_slice_leads_somewhere_with_a_ready_endpoint_and_the_port() {

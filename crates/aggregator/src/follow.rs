@@ -1,7 +1,8 @@
 //! The task that follows APIServices, and looks at who is behind them.
 //!
 //! In: notices of APIServices; of services and endpoints, as long as somebody is behind an APIService. Out:
-//! routes, extensions and conditions. Never: waits for one server before it looks at another.
+//! routes, extensions and conditions. Never: waits for one server before it looks at another, or for what one
+//! says before it looks at it.
 //!
 //! Owner of what is known: this task.
 
@@ -14,13 +15,15 @@ use forebay_documents::discovery::Extension;
 use forebay_object::Object;
 use forebay_proxy::{Locator, ProxyRoute, ServiceReference, Spoken, Upstream};
 use forebay_registry::{Informer, Notice, Registry};
+use forebay_rt::Clock;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use crate::check;
 use crate::condition::Written;
-use crate::known::{Registrations, Task};
-use crate::limits::{LOOKS_MAX, NOTICES_MAX};
+use crate::documents;
+use crate::known::{Question, Registrations, Task};
+use crate::limits::{LOOKS_MAX, NOTICES_MAX, READS_MAX};
 use crate::registered::{self, Registered};
 use crate::{Aggregator, AggregatorConfig};
 
@@ -33,8 +36,15 @@ const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 struct Found {
     name: String,
     route: Arc<ProxyRoute>,
-    extension: Option<Extension>,
+    is_available: bool,
     is_well: bool,
+}
+
+/// What one says it serves; nothing where that cannot be told.
+struct Said {
+    name: String,
+    route: Arc<ProxyRoute>,
+    extension: Option<Extension>,
 }
 
 struct Following {
@@ -65,7 +75,7 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
         Following { config, spoken, reach, registry, aggregator, served, known: Registrations::default() };
     // Of services and of endpoints, while they matter to somebody.
     let mut behind: Vec<Informer> = Vec::new();
-    let mut looks = FuturesUnordered::new();
+    let (mut looks, mut questions) = (FuturesUnordered::new(), FuturesUnordered::new());
     loop {
         following.take_in(&mut services);
         match (following.known.is_empty(), behind.is_empty()) {
@@ -78,7 +88,14 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
             let Some(task) = following.known.next(now) else { break };
             looks.push(following.look(task));
         }
-        let due = following.known.next_due().filter(|_| looks.len() < LOOKS_MAX);
+        while questions.len() < READS_MAX {
+            let now = following.now();
+            let Some(question) = following.known.next_question(now) else { break };
+            questions.push(ask(question, following.registry.clock().clone()));
+        }
+        let look = following.known.next_due().filter(|_| looks.len() < LOOKS_MAX);
+        let question = following.known.next_question_due().filter(|_| questions.len() < READS_MAX);
+        let due = look.into_iter().chain(question).min();
         let clock = following.registry.clock().clone();
         let alarm = async {
             match due {
@@ -88,6 +105,7 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
         };
         tokio::select! {
             Some(found) = looks.next() => following.found(found),
+            Some(said) = questions.next() => following.said(said),
             () = services.ready() => {}
             () = any_ready(&mut behind) => {}
             () = alarm => {}
@@ -116,17 +134,17 @@ fn informer(registry: &Registry, (group, resource): (&str, &str)) -> Result<(Arc
 
 /// Looks at one, and says in its condition what was found out.
 async fn look(registry: Registry, served: Arc<Served>, task: Task, aggregator: Aggregator) -> Found {
-    let Task { name, uid, registered, route, wanted } = task;
-    let looked = check::look(&registry, &registered, &route, wanted).await;
-    let is_available = looked.condition.is_available();
+    let Task { name, uid, registered, route } = task;
+    let condition = check::look(&registry, &registered, &route).await;
+    let is_available = condition.is_available();
     // Whoever reads that it is there is not to be told otherwise.
     if is_available {
         route.set_available(true);
     }
-    let written = looked.condition.write(&registry, &served, &name, &uid).await;
+    let written = condition.write(&registry, &served, &name, &uid).await;
     let is_written = match &written {
         Ok(Written::Other { was_available }) => {
-            let (reason, message) = (&*looked.condition.reason, &*looked.condition.message);
+            let (reason, message) = (&*condition.reason, &*condition.message);
             tracing::info!(name, is_available, reason, message, "an APIService has changed");
             if *was_available && !is_available {
                 aggregator.availability.lost(&name, reason);
@@ -144,7 +162,16 @@ async fn look(registry: Registry, served: Arc<Served>, task: Task, aggregator: A
         route.set_available(is_available);
         aggregator.availability.set(&name, is_available);
     }
-    Found { name, route, extension: looked.extension, is_well: is_available && is_written }
+    Found { name, route, is_available, is_well: is_available && is_written }
+}
+
+/// Asks one what it serves.
+async fn ask(question: Question, clock: Clock) -> Said {
+    let Question { name, path, route, told } = question;
+    let read = documents::read(told, &path, &route, &clock).await;
+    let extension =
+        read.inspect_err(|why| tracing::warn!(name, why, "what another server serves cannot be told")).ok();
+    Said { name, route, extension }
 }
 
 impl Following {
@@ -241,8 +268,15 @@ impl Following {
     }
 
     fn found(&mut self, found: Found) {
-        let Found { name, route, extension, is_well } = found;
-        if self.known.looked((&name, &route), extension, is_well, self.now()) {
+        let Found { name, route, is_available, is_well } = found;
+        if self.known.looked((&name, &route), (is_available, is_well), self.now()) {
+            self.publish();
+        }
+    }
+
+    fn said(&mut self, said: Said) {
+        let Said { name, route, extension } = said;
+        if self.known.answered((&name, &route), extension, self.now()) {
             self.publish();
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! In: nothing. Out: constants. Never: a limit elsewhere.
 
+use forebay_proxy::limits::OWN_REQUESTS_MAX;
 use forebay_rt::Duration;
 
 /// How often it is looked whether a server is there. As kube-aggregator.
@@ -16,20 +17,37 @@ pub const RETRY: (Duration, Duration) = (Duration::from_millis(50), LOOK_EVERY);
 /// How long one answer may take. As kube-aggregator.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
-/// Times that a server is asked before it counts as not there, and how long all of them may take.
+/// Times that a server is asked at once before it counts as not there, as kube-aggregator; and how long the
+/// answer to one is awaited alone before the next is asked. All of them take no longer than kube-aggregator
+/// gives them, 6 s; and one that answers well, which is most of the time, costs one connection instead of
+/// five.
 pub const ATTEMPTS_MAX: usize = 5;
-pub const ATTEMPTS_WAIT: Duration = Duration::from_secs(6);
+pub const ATTEMPT_EVERY: Duration = Duration::from_millis(250);
 
-/// Looks that are under way at once: each holds a document at most, and its resources.
-pub const LOOKS_MAX: usize = 4;
+/// Looks that are under way at once. Of an answer they read the head: 16 x 5 x 112 KiB = 9 MiB.
+pub const LOOKS_MAX: usize = 16;
 
-/// Bytes of a document that a server has of itself. More counts as none: those of sample-apiserver have 2 KB,
-/// those of kube-apiserver 200 KB.
-pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+/// Servers that are asked what they serve at once: each holds a document, and what becomes of it, which is
+/// at most [`DISCOVERY_BYTES_MAX`] and [`DISCOVERY_WEIGHT_MAX`]. Looks do not wait for them.
+pub const READS_MAX: usize = 2;
 
-/// Bytes that what is kept of a version may have, as JSON. More counts as none: all of them are answered in
-/// one document.
-pub const RESOURCES_BYTES_MAX: usize = 256 << 10;
+/// Before one that did not say what it serves is asked again.
+pub const DOCUMENTS_RETRY: Duration = Duration::from_millis(7_500);
+
+/// Bytes of a server's document of discovery, and what it may become while it is read. More counts as none,
+/// and its version as stale: sample-apiserver's has 2 KB, that of kube-apiserver 200 KB, one of
+/// prometheus-adapter with 9,000 metrics 1.2 MB, which become 15 MB.
+pub const DISCOVERY_BYTES_MAX: usize = 4 << 20;
+pub const DISCOVERY_WEIGHT_MAX: usize = 32 << 20;
+
+/// The same of its documents of OpenAPI, which are less.
+pub const OPENAPI_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes that what is kept of a version may have, as JSON, and of all of them together: they are answered in
+/// one document. A version that is too much is stale, and told without what it serves: that is told where the
+/// others are less.
+pub const RESOURCES_BYTES_MAX: usize = 2 << 20;
+pub const RESOURCES_ALL_BYTES_MAX: usize = 4 << 20;
 
 /// Longest URL of a document of OpenAPI. A longer one counts as none.
 pub const URL_BYTES_MAX: usize = 1 << 10;
@@ -40,4 +58,6 @@ pub const NOTICES_MAX: usize = 1_024;
 /// Before what could not be published is published again.
 pub const PUBLISH_RETRY: Duration = Duration::from_secs(5);
 
-const _: () = assert!(RESOURCES_BYTES_MAX <= DOCUMENT_BYTES_MAX);
+const _: () = assert!(RESOURCES_BYTES_MAX <= DISCOVERY_BYTES_MAX);
+const _: () = assert!(RESOURCES_BYTES_MAX <= RESOURCES_ALL_BYTES_MAX);
+const _: () = assert!(ATTEMPTS_MAX + READS_MAX <= OWN_REQUESTS_MAX);

@@ -92,6 +92,8 @@ pub struct Handler {
 pub struct OnConnection {
     pub peer: Peer,
     pub read: Arc<ReadBefore>,
+    /// This server itself is at the other end, as this user.
+    pub own: Option<Arc<Caller>>,
 }
 
 /// A request's head, read once.

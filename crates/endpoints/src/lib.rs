@@ -34,6 +34,7 @@ mod negotiate;
 mod neighbourhood;
 mod offload;
 mod openapi;
+mod own_door;
 #[cfg(test)]
 mod protobuf_tests;
 mod proxied;
@@ -62,4 +63,5 @@ pub use forebay_transport::TlsError;
 pub use identity::Identity;
 pub use in_process::InProcess;
 pub use neighbourhood::Neighbours;
+pub use own_door::OwnDoor;
 pub use server::{Backing, Bound, ServeError};

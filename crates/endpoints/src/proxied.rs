@@ -12,8 +12,8 @@ use forebay_apimachinery::{Lease, Status, Verb};
 use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
-    ConnectRequest, Connects, Forwarded, Lasts, ProxiedAnswer, ProxiedBody, ProxyError, ProxyRoute,
-    RequestBody, without_hops,
+    Carried, ConnectRequest, Connects, Forwarded, Lasts, MESSAGE_PROTOCOLS, ProxiedAnswer, ProxiedBody,
+    ProxiedMessages, ProxyError, ProxyRoute, RequestBody, without_hops,
 };
 use forebay_room::Held;
 use forebay_transport::websocket;
@@ -74,7 +74,8 @@ pub async fn answer(
     let mut headers = head.headers.clone();
     headers.insert(AUDIT_ID, head.audit_id.clone());
     let (method, target) = (head.method.clone(), head.uri.clone());
-    let forwarded = Forwarded { method, target, headers, client: head.remote };
+    let user = Some(Arc::from(head.asker.name()));
+    let forwarded = Forwarded { method, target, headers, client: head.remote, user };
     let lasts = match is_long {
         true => Lasts::WhileServed(Box::new(handler.drain.watch(None))),
         false => Lasts::Until(handler.clock.now() + handler.request_timeout),
@@ -87,7 +88,7 @@ pub async fn answer(
     };
     let mut response = match sent {
         Ok(answer) => passed_on(handler, head, answer, lasts),
-        Err(ProxyError::Full) => return Err(handler.rooms.full()),
+        Err(ProxyError::Full) => return Err(handler.rooms.full_behind(&whom(route))),
         Err(why @ ProxyError::Redirected) => return Ok(answer::text(status::MISLED, why.to_string())),
         Err(why @ ProxyError::Unusable(_)) => return Ok(answer::text(status::BROKEN, format!("{why}\n"))),
         Err(why) => {
@@ -97,6 +98,11 @@ pub async fn answer(
     };
     response.body_mut().set_lease(lease);
     Ok(response)
+}
+
+/// Who is waited for, as a refusal says it.
+fn whom(route: &ProxyRoute) -> String {
+    format!("{}/{}", route.group, route.version)
 }
 
 /// What `wait` gives. Who waits for another server has no turn, and what it holds is counted among what waits
@@ -111,7 +117,7 @@ async fn away<T>(
     lease: &mut Held,
     wait: impl Future<Output = T>,
 ) -> Result<T, Failure> {
-    let (whom, bytes) = (format!("{}/{}", route.group, route.version), lease.bytes());
+    let (whom, bytes) = (whom(route), lease.bytes());
     let gone = handler.rooms.away.go(&Arc::from(&*whom), bytes);
     let gone = gone.ok_or_else(|| handler.rooms.full_behind(&whom))?;
     lease.set(bytes - gone.bytes());
@@ -195,7 +201,27 @@ async fn connect(
 ) -> Result<Option<HttpResponse>, Failure> {
     let lasts = Lasts::WhileServed(Box::new(handler.drain.watch(None)));
     let answer = behind.connect(asked(head, target, query), RequestBody::Left(body)).await?;
-    Ok(answer.map(|answer| passed_on(handler, head, answer, lasts)))
+    let is_log = target.subresource.as_deref() == Some("log");
+    let in_messages = is_log && websocket::is_asked(&head.headers) && head.channel.is_connection();
+    Ok(answer.map(|answer| match answer {
+        ProxiedAnswer::Carried(_, carried) if in_messages => messages(handler, head, carried, lasts),
+        answer => passed_on(handler, head, answer, lasts),
+    }))
+}
+
+/// What is carried as messages over WebSocket, if they can agree on how.
+fn messages(handler: &Handler, head: &Head, carried: Carried, lasts: Lasts) -> HttpResponse {
+    let mut response: HttpResponse = websocket::answer_speaking(&head.headers, &MESSAGE_PROTOCOLS);
+    if response.status() != status::UPGRADED {
+        return response;
+    }
+    let readers = (&handler.stalled_readers, &head.channel);
+    let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
+    let protocol = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
+    let protocol = protocol.and_then(|protocol| protocol.to_str().ok()).unwrap_or_default();
+    let messages = ProxiedMessages::new(body, protocol);
+    *response.body_mut() = ResponseBody::new(Content::Messages(Box::new(messages)));
+    response
 }
 
 fn asked<'a>(head: &'a Head, target: &'a Target, query: &'a Query) -> ConnectRequest<'a> {
@@ -212,6 +238,7 @@ fn asked<'a>(head: &'a Head, target: &'a Target, query: &'a Query) -> ConnectReq
         rest: &head.info.rest,
         raw_query: head.uri.query(),
         host: host(head),
+        user: head.asker.name(),
         client: head.remote,
     }
 }

@@ -196,7 +196,7 @@ impl Handler {
         let (asker, known_in) = match self.time_limit(head) {
             Ok(limit) => {
                 head.deadline = limit.map(|limit| self.clock.now() + limit.min(ASKING_SPAN_MAX));
-                let (asker, known_in, uses) = self.who_asks(&known.peer, head).await;
+                let (asker, known_in, uses) = self.who_asks(known, head).await;
                 head.token_uses = uses;
                 (asker, known_in)
             }
@@ -247,9 +247,12 @@ impl Handler {
     /// Who asks, by what the connection and the request show of it, and how long it took to know; counted.
     async fn who_asks(
         &self,
-        peer: &Peer,
+        OnConnection { peer, own, .. }: &OnConnection,
         head: &mut Head,
     ) -> (Result<Asker, Failure>, Duration, Vec<TokenUse>) {
+        if let Some(own) = own {
+            return (Ok(Asker::Known(own.clone())), Duration::ZERO, Vec::new());
+        }
         let (began, mut uses) = (self.clock.now(), Vec::new());
         let asker = match self.said_by_proxy(peer, &mut head.headers) {
             Ok(Some(asker)) => Ok(asker),

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use forebay_audit::Trail;
 use forebay_pieces::Rest;
-use forebay_proxy::ProxiedBody;
+use forebay_proxy::{ProxiedBody, ProxiedMessages};
 use forebay_room::Held;
 use forebay_transport::{PiecewiseBody, Reply, ReplyBody, RunOn, SentBy, Stalled, Tunnel};
 use forebay_usage::Usage;
@@ -27,7 +27,9 @@ use crate::watch_body::WatchStream;
 /// What `response` wants of its connection.
 pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
     match (&response.body().content, response.status()) {
-        (Content::Watch(_) | Content::Tunnel(_), status::UPGRADED) => Reply::Upgrade(response),
+        (Content::Watch(_) | Content::Tunnel(_) | Content::Messages(_), status::UPGRADED) => {
+            Reply::Upgrade(response)
+        }
         (Content::Watch(_), _) => Reply::Watch(response),
         (Content::List { sent_by, .. }, _) => {
             let sent_by = *sent_by;
@@ -37,9 +39,14 @@ pub fn reply(response: HttpResponse) -> Reply<ResponseBody> {
             Reply::Stream(response, SentBy::OwnTask)
         }
         (Content::Proxied(_), _) => Reply::Stream(response, SentBy::OwnTask),
-        (Content::Long { .. } | Content::Whole(_) | Content::Tunnel(_) | Content::End, _) => {
-            Reply::Whole(response)
-        }
+        (
+            Content::Long { .. }
+            | Content::Whole(_)
+            | Content::Messages(_)
+            | Content::Tunnel(_)
+            | Content::End,
+            _,
+        ) => Reply::Whole(response),
     }
 }
 
@@ -87,6 +94,8 @@ pub enum Content {
     Watch(WatchStream),
     /// Another server's, as it comes.
     Proxied(ProxiedBody),
+    /// The same as messages of an upgraded connection. Boxed, because few are.
+    Messages(Box<ProxiedMessages>),
     /// What an upgraded connection leads to, until it is taken.
     Tunnel(Option<Box<dyn Tunnel>>),
     End,
@@ -136,6 +145,11 @@ impl ResponseBody {
                 }
                 proxied.reader()
             }
+            Content::Messages(messages) => {
+                ticket.answered();
+                ticket.begun();
+                messages.reader()
+            }
             Content::Long { rest: pieces, .. } | Content::List { pieces, .. } => {
                 ticket.answered();
                 pieces.reader()
@@ -166,7 +180,9 @@ impl ResponseBody {
     fn taken(&self, bytes: usize) {
         match (&self.content, &self.ticket) {
             (Content::Long { .. }, Some(ticket)) => ticket.given_back(bytes),
-            (Content::List { .. } | Content::Proxied(_), Some(ticket)) => ticket.touch(),
+            (Content::List { .. } | Content::Proxied(_) | Content::Messages(_), Some(ticket)) => {
+                ticket.touch();
+            }
             _ => {}
         }
     }
@@ -202,7 +218,7 @@ impl ResponseBody {
         match &self.content {
             Content::Whole(bytes) => Some(bytes.len()),
             Content::Long { len, .. } => Some(*len),
-            Content::End | Content::Tunnel(_) => Some(0),
+            Content::End | Content::Tunnel(_) | Content::Messages(_) => Some(0),
             Content::List { .. } | Content::Watch(_) | Content::Proxied(_) => None,
         }
     }
@@ -259,7 +275,7 @@ impl Body for ResponseBody {
         match &self.content {
             Content::Whole(bytes) => bytes.is_empty(),
             Content::Long { len, .. } => *len == 0,
-            Content::End | Content::Tunnel(_) => true,
+            Content::End | Content::Tunnel(_) | Content::Messages(_) => true,
             Content::List { .. } | Content::Watch(_) | Content::Proxied(_) => false,
         }
     }
@@ -293,7 +309,7 @@ impl ReplyBody for ResponseBody {
                 Poll::Pending => return Poll::Pending,
             },
             Content::Proxied(proxied) => ready!(proxied.poll_next(cx)).map_err(BodyError::Proxied),
-            Content::End | Content::Tunnel(_) => Ok(None),
+            Content::End | Content::Tunnel(_) | Content::Messages(_) => Ok(None),
         };
         match next {
             // It has looked long enough for what matches.
@@ -339,10 +355,19 @@ impl ReplyBody for ResponseBody {
     }
 
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        match &mut self.content {
-            Content::Watch(watch) => watch.poll_next(cx),
-            _ => Poll::Ready(None),
+        let message = match &mut self.content {
+            Content::Watch(watch) => return watch.poll_next(cx),
+            Content::Messages(messages) => ready!(messages.poll_message(cx)),
+            _ => return Poll::Ready(None),
+        };
+        match &message {
+            Some(message) => {
+                self.sent(message.len());
+                self.taken(message.len());
+            }
+            None => self.end(),
         }
+        Poll::Ready(message)
     }
 
     fn take_tunnel(&mut self) -> Option<Box<dyn Tunnel>> {

@@ -36,6 +36,7 @@ use crate::limits;
 use crate::memory::{Level, Memory};
 use crate::metrics::{CountedElsewhere, Metrics};
 use crate::neighbourhood::{Neighbourhood, Neighbours};
+use crate::own_door::OwnDoor;
 use crate::rooms::Rooms;
 use crate::tls::TlsError;
 use crate::tokens;
@@ -73,6 +74,8 @@ pub struct Backing {
     pub tracer: Option<Arc<Tracer>>,
     /// What notes requests, if anything does.
     pub audit: Option<Arc<Audit>>,
+    /// Is opened once the server serves.
+    pub own_door: Arc<OwnDoor>,
 }
 
 impl Backing {
@@ -97,6 +100,7 @@ impl Backing {
             authentication,
             tracer,
             audit,
+            own_door: Arc::default(),
         }
     }
 
@@ -158,12 +162,14 @@ impl Bound {
         let counted = backing.counted(&config);
         let metrics = Arc::new(Metrics::new(clock.clone(), identity.known().counts.clone(), counted));
         let (caches, configuration) = (backing.caches.clone(), backing.flow_control.clone());
+        let own_door = backing.own_door.clone();
         let checks = all_checks(checks, &caches, &drain);
         let parts = (checks, drain.clone(), stalled_readers.clone(), metrics.clone());
         let address = external_address(&config, address);
         let handler = Arc::new(handler(&config, address, identity.known(), backing, parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
         handler.start_flow_control(configuration, &tasks);
+        own_door.open(&handler);
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
         let seats = Connections::new(clock.clone(), connections_max, metrics.connections.clone());
         let made = (handler.event_blocks.clone(), handler.shared_lists.clone());

@@ -4,7 +4,6 @@
 //! In: requests and certificates. Out: replies. Never: decides anything; each word is somebody else's.
 
 use std::future::Future;
-use std::sync::Arc;
 
 use forebay_room::limits::ROOM_ONE_BYTES;
 use forebay_transport::limits::STALL_WAIT;
@@ -23,7 +22,7 @@ impl Service for Handler {
     type Body = ResponseBody;
 
     fn peer(&self, certificates: &[CertificateDer<'_>]) -> OnConnection {
-        OnConnection { peer: self.authenticator.peer(certificates), read: Arc::default() }
+        OnConnection { peer: self.authenticator.peer(certificates), ..OnConnection::default() }
     }
 
     fn recheck(&self, known: &OnConnection, certificates: Option<&[CertificateDer<'_>]>) {

@@ -13,7 +13,7 @@ use forebay_audit::Audit;
 use forebay_auth::Authorizers;
 use forebay_controllers::{RootCa, Signing};
 use forebay_documents::health::{Check, Endpoints};
-use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours};
+use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours, OwnDoor};
 use forebay_kubelet::{KubeletConfig, KubeletCredentials, Kubelets};
 use forebay_node_rights::NodesInForce;
 use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
@@ -21,7 +21,7 @@ use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_span_export::ExportConfig;
 use forebay_spans::{Tracer, TracingConfiguration};
-use forebay_webhook_client::WebhookClient;
+use forebay_webhook_client::{OwnServer, WebhookClient};
 use forebay_webhooks::WebhookMetrics;
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -66,6 +66,8 @@ pub struct Server {
     authorization: Option<Reloading>,
     tracer: Option<Arc<Tracer>>,
     audit: Option<Arc<Audit>>,
+    /// By which webhooks are asked that are behind this server.
+    own_door: Arc<OwnDoor>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -170,6 +172,9 @@ impl Server {
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
         let identity = identity(store.history(), &services);
+        let own_door = Arc::<OwnDoor>::default();
+        let webhooks = WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone());
+        let webhooks = webhooks.beside(own_server(own_door.clone()));
         let authorization = chain.reloading(identity.name());
         let tracer = prepared.tracing.as_ref().map(|to| trace(to, &identity, &clock, &tasks));
         if let Some(metrics) = store.encryption_metrics() {
@@ -182,7 +187,7 @@ impl Server {
             identity: Some(identity),
             services,
             admission: config.admission.clone(),
-            webhooks: Arc::new(WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone())),
+            webhooks: Arc::new(webhooks),
             webhook_metrics: webhook_metrics.clone(),
             authorizer: Arc::new(Authorizers::of(&chain.authorization)),
             rights: chain.followed_rights(),
@@ -224,6 +229,7 @@ impl Server {
             authorization,
             tracer,
             audit,
+            own_door,
         })
     }
 
@@ -270,6 +276,7 @@ impl Server {
             authorization,
             tracer,
             audit,
+            own_door,
         } = self;
         let noted = audit.clone();
         let served = async {
@@ -319,6 +326,7 @@ impl Server {
                 authentication,
                 tracer,
                 audit,
+                own_door,
                 ..backing
             };
             let running = tasks.clone();
@@ -340,6 +348,11 @@ impl Server {
         store.close();
         served
     }
+}
+
+/// This server, as it answers itself.
+fn own_server(door: Arc<OwnDoor>) -> OwnServer {
+    Arc::new(move |stream| Some(Box::pin(door.speak(stream)?)))
 }
 
 /// What tells of requests, as `to` says, until the server leaves.

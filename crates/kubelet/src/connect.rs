@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
@@ -16,7 +16,7 @@ use forebay_proxy::{
     Visits, forward, visit,
 };
 use forebay_registry::Registry;
-use http::header::LOCATION;
+use http::header::{LOCATION, SEC_WEBSOCKET_PROTOCOL};
 use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::credentials::KubeletCredentials;
@@ -93,10 +93,10 @@ impl Kubelets {
         let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;
         let place = Place { address: place::at(&node.host, node.port), host: node.host, target };
         match log {
-            Some(options) => self.log(config, place, options, asked.name).await.map(Some),
+            Some(options) => self.log(config, place, options, &asked).await.map(Some),
             None if asked_for_no_upgrade(&asked) => Err(Status::bad_request("Upgrade request required")),
-            None if asked.is_websocket && !node.speaks_websocket => {
-                let why = "its kubelet does not say that it speaks WebSocket: ask for SPDY/3.1";
+            None if asked.is_websocket && !node.speaks_websocket && is_to_be_translated(&asked) => {
+                let why = "its kubelet does not say that it speaks that over WebSocket: ask for SPDY/3.1";
                 Err(Status::bad_request(format!("unable to upgrade connection: {why}")))
             }
             None => self.stream(config, place, asked, body).await.map(Some),
@@ -109,13 +109,14 @@ impl Kubelets {
         config: &KubeletConfig,
         place: Place,
         options: LogOptions,
-        pod: &str,
+        asked: &ConnectRequest<'_>,
     ) -> Result<ProxiedAnswer, Status> {
         let backend = self.backend(&place.host, config, options.skips_verification)?;
         let url = format!("https://{}{}", place.address, place.target);
         let failed = |url: &str, why: &str| Status::new(Reason::Unknown, format!("Get {url:?}: {why}"));
         let (method, target) = (Method::GET, place.target);
-        let forwarded = Forwarded { method, target, headers: HeaderMap::new(), client: None };
+        let forwarded =
+            Forwarded { method, target, headers: HeaderMap::new(), client: None, user: user(asked) };
         let body = RequestBody::Right(Default::default());
         let (head, carried) = match forward(&backend, &place.address, forwarded, body).await {
             Ok(ProxiedAnswer::Carried(head, carried)) => (head, carried),
@@ -131,7 +132,7 @@ impl Kubelets {
             return Err(failed(location, "redirects forbidden"));
         }
         let told = carried.whole(REFUSAL_BYTES_MAX).await.unwrap_or_default();
-        Err(refusal::of_log(head.status, pod, &String::from_utf8_lossy(&told)))
+        Err(refusal::of_log(head.status, asked.name, &String::from_utf8_lossy(&told)))
     }
 
     /// Hands a connection on.
@@ -144,7 +145,8 @@ impl Kubelets {
     ) -> Result<ProxiedAnswer, Status> {
         let backend = self.backend(&place.host, config, false)?;
         let (method, headers) = (asked.method.clone(), asked.headers.clone());
-        let forwarded = Forwarded { method, target: place.target, headers, client: asked.client };
+        let forwarded =
+            Forwarded { method, target: place.target, headers, client: asked.client, user: user(&asked) };
         match forward(&backend, &place.address, forwarded, body).await {
             Ok(answer) => Ok(answer),
             Err(ProxyError::Full) => Err(full()),
@@ -194,7 +196,7 @@ impl Kubelets {
         let host = address.strip_suffix(usual).unwrap_or(&address).to_owned();
         let links = Links { prefix: prefix.to_owned(), host, asked_host: asked.host.to_owned() };
         let (method, headers) = (asked.method.clone(), asked.headers.clone());
-        let forwarded = Forwarded { method, target, headers, client: asked.client };
+        let forwarded = Forwarded { method, target, headers, client: asked.client, user: user(&asked) };
         match visit(&backend, &address, forwarded, links, body).await {
             Ok(answer) => Ok(Some(answer)),
             Err(ProxyError::Full) => Err(full()),
@@ -305,6 +307,11 @@ fn target(
     Ok(Target::of_server(served, namespace.map(str::to_owned), Some(name.to_owned())))
 }
 
+/// Whose turn a request takes.
+fn user(asked: &ConnectRequest<'_>) -> Option<Arc<str>> {
+    Some(Arc::from(asked.user))
+}
+
 fn full() -> Status {
     Status::new(Reason::TooManyRequests, "too many requests are on their way there").retry_after(1)
 }
@@ -313,6 +320,62 @@ fn is_well(code: StatusCode) -> bool {
     (StatusCode::OK..=StatusCode::PARTIAL_CONTENT).contains(&code)
 }
 
+/// Whether whoever asks for WebSocket takes nothing but what kube-apiserver translates into SPDY for kubelets
+/// before 1.36. Everything else these speak by themselves.
+fn is_to_be_translated(asked: &ConnectRequest<'_>) -> bool {
+    let offered = asked.headers.get(SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok());
+    let is_newer = |protocol: &str| match asked.subresource {
+        "portforward" => protocol.starts_with("SPDY/3.1+") && protocol.ends_with(".k8s.io"),
+        _ => protocol == "v5.channel.k8s.io",
+    };
+    offered.is_some_and(|offered| offered.split(',').all(|protocol| is_newer(protocol.trim())))
+}
+
 fn asked_for_no_upgrade(asked: &ConnectRequest<'_>) -> bool {
     forebay_proxy::asks_for_upgrade(asked.headers).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_apimachinery::options::Query;
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn older_kubelets_are_asked_for_the_protocols_that_they_speak_over_websocket() {
+        const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
+        for (subresource, offered, want) in [
+            ("exec", None, false),
+            ("exec", Some("v4.channel.k8s.io"), false),
+            ("exec", Some("base64.channel.k8s.io"), false),
+            ("exec", Some("v5.channel.k8s.io"), true),
+            ("attach", Some("v5.channel.k8s.io"), true),
+            ("exec", Some("v5.channel.k8s.io, v4.channel.k8s.io"), false),
+            ("portforward", Some("v4.channel.k8s.io"), false),
+            ("portforward", Some("v5.channel.k8s.io"), false),
+            ("portforward", Some(TUNNEL), true),
+            ("exec", Some(TUNNEL), false),
+        ] {
+            let offered = offered.map(|offered| (SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(offered)));
+            let (headers, query) = (offered.into_iter().collect(), Query::default());
+            let asked = ConnectRequest {
+                resource: "pods",
+                namespace: "ns",
+                name: "p",
+                subresource,
+                method: &Method::GET,
+                query: &query,
+                headers: &headers,
+                is_websocket: true,
+                path: "",
+                rest: &[],
+                raw_query: None,
+                host: "",
+                user: "bob",
+                client: None,
+            };
+            assert_eq!(is_to_be_translated(&asked), want, "{subresource} {headers:?}");
+        }
+    }
 }

@@ -16,7 +16,6 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::sync::Semaphore;
 
 use crate::carried::{Carried, ProxiedAnswer, Upgraded};
 use crate::dial::{self, Handshake, Sender};
@@ -26,6 +25,7 @@ use crate::limits::{
     PASSED_OVER_MAX, REQUESTS_MAX, VISITS_MAX,
 };
 use crate::tls::{self, ClientIdentity, Trust};
+use crate::turns::{Turn, Turns};
 
 /// What a request carries: a client's body as it comes, or nothing.
 pub type RequestBody = Either<Incoming, Empty<Bytes>>;
@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     clock: Clock,
     tasks: Tasks,
     _cut: CutOnDrop,
-    turns: Arc<Semaphore>,
+    turns: Turns,
     state: Mutex<State>,
 }
 
@@ -71,10 +71,10 @@ impl Upstream {
         clock: Clock,
     ) -> Result<Upstream, String> {
         let handshake = Handshake { config: tls::config(trust, own)?, name: server_name(name)? };
-        Ok(Upstream::of(Some(handshake), Arc::new(Semaphore::new(REQUESTS_MAX)), clock))
+        Ok(Upstream::of(Some(handshake), Turns::new(REQUESTS_MAX), clock))
     }
 
-    fn of(handshake: Option<Handshake>, turns: Arc<Semaphore>, clock: Clock) -> Upstream {
+    fn of(handshake: Option<Handshake>, turns: Turns, clock: Clock) -> Upstream {
         let tasks = Tasks::new();
         let cut = tasks.cut_on_drop();
         Upstream(Arc::new(Inner { handshake, clock, _cut: cut, tasks, turns, state: Mutex::default() }))
@@ -83,6 +83,7 @@ impl Upstream {
     /// Sends a request, and waits for the head of its answer for as long as whoever calls. Cancel-safe: the
     /// connection is closed.
     ///
+    /// - `user`: whose turn it takes; `None` where this server asks by itself.
     /// - `first`: the address to connect to, and `others` if it does not connect.
     /// - `request`: its URL is a path; it has no header of a connection but those of an upgrade.
     ///
@@ -90,11 +91,11 @@ impl Upstream {
     /// [`ProxyError`].
     pub async fn send(
         &self,
-        first: &str,
-        others: OtherAddresses<'_>,
+        user: Option<Arc<str>>,
+        (first, others): (&str, OtherAddresses<'_>),
         request: Request<RequestBody>,
     ) -> Result<ProxiedAnswer, ProxyError> {
-        let turn = self.0.turns.clone().try_acquire_owned().map_err(|_| ProxyError::Full)?;
+        let turn = self.0.turns.take(user).ok_or(ProxyError::Full)?;
         let (mut sender, is_new) = match self.idle() {
             Some(sender) => (sender, false),
             None => (self.connect(first, others).await?, true),
@@ -116,7 +117,7 @@ impl Upstream {
         &self,
         mut answer: Response<Incoming>,
         sender: Sender,
-        turn: tokio::sync::OwnedSemaphorePermit,
+        turn: Turn,
     ) -> Result<ProxiedAnswer, ProxyError> {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             let upgraded = hyper::upgrade::on(&mut answer).await;
@@ -213,13 +214,13 @@ fn server_name(name: &str) -> Result<ServerName<'static>, String> {
 
 /// Ways to what runs behind objects of clients: each is a connection for one request, to whoever is there.
 pub struct Visits {
-    turns: Arc<Semaphore>,
+    turns: Turns,
     clock: Clock,
 }
 
 impl Visits {
     pub fn new(clock: Clock) -> Visits {
-        Visits { turns: Arc::new(Semaphore::new(VISITS_MAX)), clock }
+        Visits { turns: Turns::new(VISITS_MAX), clock }
     }
 
     /// - `is_encrypted`: by TLS, where nobody needs to vouch for it, as in kube-apiserver.
@@ -255,6 +256,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn whether_a_server_is_there_is_found_out_however_many_requests_clients_have_there() {
+        let upstream = Upstream::new("localhost", &Trust::Anybody, None, Clock::system()).expect("a name");
+        let users: Vec<Arc<str>> = (0..64).map(|index| format!("user-{index}").into()).collect();
+        let turns =
+            users.iter().flat_map(|user| std::iter::from_fn(|| upstream.0.turns.take(Some(user.clone()))));
+        let _taken: Vec<Turn> = turns.collect();
+        let sent = async |user: Option<&str>| {
+            let request = Request::new(RequestBody::Right(Empty::new()));
+            // Nobody listens there.
+            upstream.send(user.map(Arc::from), ("127.0.0.1:1", None), request).await.err()
+        };
+        assert!(matches!(sent(Some("bob")).await, Some(ProxyError::Full)));
+        assert!(matches!(sent(None).await, Some(ProxyError::Unreached(_))));
+    }
+
+    #[tokio::test]
     async fn who_is_at_one_address_alone_is_tried_once() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -272,7 +289,7 @@ mod tests {
             let upstream = visits.at("127.0.0.1", true).expect("a name");
             let mut request = Request::new(RequestBody::Right(Empty::new()));
             *request.method_mut() = Method::GET;
-            let sent = upstream.send(&address, others, request).await;
+            let sent = upstream.send(None, (&address, others), request).await;
             assert!(matches!(sent.err(), Some(ProxyError::Unreached(_))));
             tried.swap(0, Ordering::Relaxed)
         };

@@ -14,7 +14,6 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::backend::Upstream;
 use crate::dial::Sender;
@@ -22,6 +21,7 @@ use crate::error::ProxyError;
 use crate::html::HtmlLinks;
 use crate::limits::HTML_BYTES;
 use crate::links::Links;
+use crate::turns::Turn;
 
 /// What a server answered.
 pub enum ProxiedAnswer {
@@ -39,7 +39,7 @@ pub struct Carried {
     body: Incoming,
     // Kept for the next request once the body has ended.
     sender: Option<Sender>,
-    _turn: OwnedSemaphorePermit,
+    _turn: Turn,
     backend: Upstream,
     mended: Option<Box<Mended>>,
 }
@@ -54,18 +54,13 @@ struct Mended {
 /// A connection that was upgraded.
 pub struct Upgraded {
     io: TokioIo<hyper::upgrade::Upgraded>,
-    _turn: OwnedSemaphorePermit,
+    _turn: Turn,
     // Its connection's task ends with it.
     _backend: Upstream,
 }
 
 impl Carried {
-    pub(crate) fn new(
-        body: Incoming,
-        sender: Sender,
-        turn: OwnedSemaphorePermit,
-        backend: Upstream,
-    ) -> Carried {
+    pub(crate) fn new(body: Incoming, sender: Sender, turn: Turn, backend: Upstream) -> Carried {
         Carried { body, sender: Some(sender), _turn: turn, backend, mended: None }
     }
 
@@ -142,11 +137,7 @@ impl Mended {
 }
 
 impl Upgraded {
-    pub(crate) fn new(
-        io: TokioIo<hyper::upgrade::Upgraded>,
-        turn: OwnedSemaphorePermit,
-        backend: Upstream,
-    ) -> Upgraded {
+    pub(crate) fn new(io: TokioIo<hyper::upgrade::Upgraded>, turn: Turn, backend: Upstream) -> Upgraded {
         Upgraded { io, _turn: turn, _backend: backend }
     }
 }

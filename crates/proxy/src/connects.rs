@@ -32,6 +32,8 @@ pub struct ConnectRequest<'a> {
     pub raw_query: Option<&'a str>,
     /// By which host the client knows this server.
     pub host: &'a str,
+    /// Who asks, by name.
+    pub user: &'a str,
     /// Who is at the other end of its connection.
     pub client: Option<IpAddr>,
 }

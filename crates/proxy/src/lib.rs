@@ -20,8 +20,10 @@ mod html;
 mod identity;
 pub mod limits;
 mod links;
+mod messages;
 mod route;
 mod tls;
+mod turns;
 
 pub use backend::{OtherAddresses, RequestBody, Upstream, Visits};
 pub use body::{Lasts, ProxiedBody};
@@ -33,5 +35,6 @@ pub use global::{is_global, only_global};
 pub use headers::{asks_for_upgrade, without_hops};
 pub use identity::Spoken;
 pub use links::{Links, cleaned};
+pub use messages::{MESSAGE_PROTOCOLS, ProxiedMessages};
 pub use route::{Forwarded, Locator, ProxyRoute, Routes, ServiceReference, forward, visit};
 pub use tls::{ClientIdentity, Trust};

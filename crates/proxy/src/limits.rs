@@ -4,9 +4,14 @@
 
 use forebay_rt::Duration;
 
-/// Requests that one route carries at once, watches and upgraded connections among them. One more is told to
-/// come again.
-pub const REQUESTS_MAX: usize = 2_048;
+/// Requests of clients that one server, behind an APIService or a node's kubelet, is sent at once, watches and
+/// upgraded connections among them. No user has more than are free beside theirs: one alone has half, 2,048.
+/// One more is told to come again. What they hold is priced by flow control; this bounds connections.
+pub const REQUESTS_MAX: usize = 4_096;
+
+/// What this server asks such a server at once by itself, whether it is there and what it serves: a check's
+/// attempts, and a document. One more counts as not answered.
+pub const OWN_REQUESTS_MAX: usize = 16;
 
 /// Routes that are followed, in the order of their groups and versions. Those beyond are not there.
 pub const ROUTES_MAX: usize = 512;
@@ -30,9 +35,12 @@ pub const TAG_BYTES_MAX: usize = 16 << 10;
 /// HTML that is looked at in one go: with nothing but links in it, it becomes some forty times as long.
 pub const HTML_BYTES: usize = 4 << 10;
 
-/// Requests to what runs behind pods and services that are under way at once: each has a connection of its
-/// own. One more is told to come again.
-pub const VISITS_MAX: usize = 2_048;
+/// Bytes of an answer that are one message over WebSocket. More are several.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
+/// Requests to what runs behind pods and services that are under way at once, wherever they lead: each has a
+/// connection of its own. Users share them as they do [`REQUESTS_MAX`]. One more is told to come again.
+pub const VISITS_MAX: usize = 4_096;
 
 /// Connections without a request that are kept for the next one, of one route. One more is closed.
 pub const IDLE_MAX: usize = 16;

@@ -63,8 +63,10 @@ pub struct Forwarded {
     /// Path and query, as they came.
     pub target: Uri,
     pub headers: HeaderMap,
-    /// For whom; nobody where this server asks by itself.
+    /// For whom, where that is to be told.
     pub client: Option<IpAddr>,
+    /// Whose turn it takes, by name; nobody's where this server asks by itself.
+    pub user: Option<Arc<str>>,
 }
 
 /// All routes, as they are now.
@@ -137,7 +139,7 @@ impl ProxyRoute {
     /// [`ProxyError`].
     pub async fn send_anyway(
         &self,
-        Forwarded { method, target, mut headers, client }: Forwarded,
+        Forwarded { method, target, mut headers, client, user }: Forwarded,
         body: RequestBody,
         caller: &Caller,
     ) -> Result<ProxiedAnswer, ProxyError> {
@@ -158,7 +160,7 @@ impl ProxyRoute {
                 }
             }
         }
-        let forwarded = Forwarded { method, target, headers, client };
+        let forwarded = Forwarded { method, target, headers, client, user };
         pass(backend, (&first, Some(&|| self.reach.others(&self.service))), forwarded, upgrade, body).await
     }
 
@@ -187,14 +189,14 @@ impl ProxyRoute {
 pub async fn forward(
     backend: &Upstream,
     address: &str,
-    Forwarded { method, target, mut headers, client }: Forwarded,
+    Forwarded { method, target, mut headers, client, user }: Forwarded,
     body: RequestBody,
 ) -> Result<ProxiedAnswer, ProxyError> {
     let upgrade = asks_for_upgrade(&headers);
     without_hops(&mut headers);
     headers.remove(HOST);
     Spoken::default().hush(&mut headers);
-    pass(backend, (address, None), Forwarded { method, target, headers, client }, upgrade, body).await
+    pass(backend, (address, None), Forwarded { method, target, headers, client, user }, upgrade, body).await
 }
 
 /// The same to what a client has put there, which knows nothing of the path that leads there: its links are
@@ -205,7 +207,7 @@ pub async fn forward(
 pub async fn visit(
     backend: &Upstream,
     address: &str,
-    Forwarded { method, target, mut headers, client }: Forwarded,
+    Forwarded { method, target, mut headers, client, user }: Forwarded,
     links: Links,
     body: RequestBody,
 ) -> Result<ProxiedAnswer, ProxyError> {
@@ -216,7 +218,7 @@ pub async fn visit(
         headers.insert(HOST, host);
     }
     if upgrade.is_some() {
-        let forwarded = Forwarded { method, target, headers, client };
+        let forwarded = Forwarded { method, target, headers, client, user };
         return pass(backend, (address, None), forwarded, upgrade, body).await;
     }
     if let Ok(forwarded) = HeaderValue::from_str(&links.joined(target.path())) {
@@ -227,7 +229,7 @@ pub async fn visit(
         // What is compressed could not be read on its way.
         headers.remove(ACCEPT_ENCODING);
     }
-    let forwarded = Forwarded { method, target, headers, client };
+    let forwarded = Forwarded { method, target, headers, client, user };
     let mut answer = pass(backend, (address, None), forwarded, None, body).await?;
     if let ProxiedAnswer::Carried(head, carried) = &mut answer
         && links.mend(head)
@@ -240,8 +242,8 @@ pub async fn visit(
 /// - `headers` of what is forwarded: without those of a connection.
 async fn pass(
     backend: &Upstream,
-    (first, others): (&str, OtherAddresses<'_>),
-    Forwarded { method, target, mut headers, client }: Forwarded,
+    addresses: (&str, OtherAddresses<'_>),
+    Forwarded { method, target, mut headers, client, user }: Forwarded,
     upgrade: Option<HeaderValue>,
     body: RequestBody,
 ) -> Result<ProxiedAnswer, ProxyError> {
@@ -256,7 +258,7 @@ async fn pass(
     *request.method_mut() = method;
     *request.uri_mut() = of_origin(&target);
     *request.headers_mut() = headers;
-    let answer = backend.send(first, others, request).await?;
+    let answer = backend.send(user, addresses, request).await?;
     match &answer {
         ProxiedAnswer::Upgraded(..) if upgrade.is_none() => {
             Err(ProxyError::Broken("the server speaks another protocol, unasked".to_owned()))
@@ -343,6 +345,7 @@ mod tests {
             target: Uri::from_static("/apis/a.io/v1/things"),
             headers: HeaderMap::new(),
             client: None,
+            user: None,
         };
         let body = || RequestBody::Right(http_body_util::Empty::new());
         let caller = Caller::default();

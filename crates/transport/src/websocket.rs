@@ -47,24 +47,51 @@ pub fn is_asked(headers: &HeaderMap) -> bool {
         && headers.get_all(header::CONNECTION).iter().any(asks)
 }
 
-/// The answer to a request that [asks](is_asked): 101 if it is granted.
+/// The answer to a request that [asks](is_asked): 101 if it is granted. One that offers several subprotocols
+/// is not, as none is chosen.
 pub fn answer<B: ReplyBody>(headers: &HeaderMap) -> Response<B> {
-    let key = text(headers, header::SEC_WEBSOCKET_KEY);
-    let protocols = protocols(headers);
-    if key.is_empty() {
-        return refusal(StatusCode::BAD_REQUEST, "mismatch challenge/response");
-    }
-    if text(headers, header::SEC_WEBSOCKET_VERSION) != "13" {
-        let mut refused = refusal(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
-        refused.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+    if let Some(refused) = unfit(headers) {
         return refused;
     }
     if !is_origin(text(headers, header::ORIGIN)) {
         return refusal(StatusCode::FORBIDDEN, "");
     }
-    if protocols.len() > 1 {
-        return refusal(StatusCode::BAD_REQUEST, "");
+    match protocols(headers)[..] {
+        [] => granted(headers, None),
+        [protocol] => granted(headers, Some(protocol)),
+        _ => refusal(StatusCode::BAD_REQUEST, ""),
     }
+}
+
+/// The same where subprotocols are chosen from: the first that is offered of those that are `spoken`, and none
+/// where none is offered. Wherever its script is from.
+pub fn answer_speaking<B: ReplyBody>(headers: &HeaderMap, spoken: &[&str]) -> Response<B> {
+    if let Some(refused) = unfit(headers) {
+        return refused;
+    }
+    let offered = protocols(headers);
+    // Few: that a head has, and that are spoken.
+    match offered.iter().find(|protocol| spoken.contains(protocol)) {
+        None if !offered.is_empty() => refusal(StatusCode::FORBIDDEN, ""),
+        chosen => granted(headers, chosen.copied()),
+    }
+}
+
+/// What is answered to a request that no server could grant.
+fn unfit<B: ReplyBody>(headers: &HeaderMap) -> Option<Response<B>> {
+    if text(headers, header::SEC_WEBSOCKET_KEY).is_empty() {
+        return Some(refusal(StatusCode::BAD_REQUEST, "mismatch challenge/response"));
+    }
+    if text(headers, header::SEC_WEBSOCKET_VERSION) != "13" {
+        let mut refused = refusal(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
+        refused.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        return Some(refused);
+    }
+    None
+}
+
+fn granted<B: ReplyBody>(headers: &HeaderMap, protocol: Option<&str>) -> Response<B> {
+    let key = text(headers, header::SEC_WEBSOCKET_KEY);
     let mut granted = Response::new(B::whole(Bytes::new()));
     *granted.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let accept = HeaderValue::from_str(&accept_of(key)).unwrap_or_else(|_| HeaderValue::from_static(""));
@@ -72,7 +99,7 @@ pub fn answer<B: ReplyBody>(headers: &HeaderMap) -> Response<B> {
     all.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     all.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     all.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    if let Some(protocol) = protocols.first().and_then(|protocol| HeaderValue::from_str(protocol).ok()) {
+    if let Some(protocol) = protocol.and_then(|protocol| HeaderValue::from_str(protocol).ok()) {
         all.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     granted
@@ -298,6 +325,27 @@ mod tests {
         assert!(is_asked(&headers(&ASKED)));
         assert!(!is_asked(&headers(&[("upgrade", "websocket"), ("connection", "close")])));
         assert!(!is_asked(&headers(&[("upgrade", "h2c"), ("connection", "upgrade")])));
+    }
+
+    #[test]
+    fn of_several_subprotocols_the_first_that_is_spoken_is_chosen() {
+        let spoken = ["binary.k8s.io", "base64.binary.k8s.io"];
+        for (offered, code, chosen) in [
+            ("", 101, ""),
+            ("binary.k8s.io", 101, "binary.k8s.io"),
+            ("v4.channel.k8s.io, base64.binary.k8s.io, binary.k8s.io", 101, "base64.binary.k8s.io"),
+            ("v4.channel.k8s.io", 403, ""),
+        ] {
+            let mut headers = headers(&ASKED);
+            // A script without a site may read as well.
+            headers.remove(header::ORIGIN);
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, offered.parse().expect("a value"));
+            let answer: Response<UnsyncBoxBody<Bytes, Infallible>> = answer_speaking(&headers, &spoken);
+            assert_eq!(answer.status(), code, "{offered}");
+            assert_eq!(text(answer.headers(), header::SEC_WEBSOCKET_PROTOCOL), chosen);
+        }
+        let unfit: Response<UnsyncBoxBody<Bytes, Infallible>> = answer_speaking(&HeaderMap::new(), &spoken);
+        assert_eq!(unfit.status(), 400);
     }
 
     #[tokio::test]

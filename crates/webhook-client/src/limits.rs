@@ -17,6 +17,9 @@ pub const CALL_COUNTS_MAX: usize = CALLS_MAX / 4;
 pub const CALLS_WAITING_MAX: usize = 1_024;
 pub const CALLS_WAITING_BYTES: usize = 8 << 20;
 
+/// What one side of a call to this server itself has said and the other has not read yet. More waits.
+pub const OWN_STREAM_BYTES: usize = 16 << 10;
+
 /// What is read of the answer to a post, which says nothing: beyond it the connection is not used again.
 pub const POST_ANSWER_BYTES_MAX: usize = 64 << 10;
 

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use forebay_rt::{Clock, Duration};
 use forebay_webhook_client::limits::{
     CALL_COUNTS_MAX, CALL_HELD_BYTES, CALLS_MAX, CALLS_WAITING_BYTES, CALLS_WAITING_MAX,
 };
-use forebay_webhook_client::{CredentialsOfPlugins, HostCredentials, WebhookClient};
+use forebay_webhook_client::{CredentialsOfPlugins, HostCredentials, OwnServer, WebhookClient};
 use forebay_webhooks::limits::ANSWER_BYTES_MAX;
 use forebay_webhooks::{Answered, Calling, Calls as _, ClientConfig, NoAnswer, WebhookSort};
 use futures_util::future::join_all;
@@ -123,6 +123,60 @@ async fn why(does: Does) -> String {
     let client = WebhookClient::new(Clock::system(), CredentialsOfPlugins::default());
     let answered = answer(&client, webhook.calling()).await;
     answered.expect_err("no answer").why().to_owned()
+}
+
+/// What is said within this process is said to nobody else, and needs no credential.
+#[tokio::test]
+async fn the_service_of_this_server_is_asked_within_it_and_no_other_is() {
+    let count = Arc::<AtomicUsize>::default();
+    let counted = count.clone();
+    let own: OwnServer = Arc::new(move |mut stream| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Some(Box::pin(async move {
+            let mut read = Vec::new();
+            while !read.ends_with(b"the end") {
+                stream.read_buf(&mut read).await.expect("open");
+            }
+            let head = String::from_utf8(read).expect("text").to_ascii_lowercase();
+            assert!(head.starts_with("post /apis/a.io/v1/reviews?timeout=10s http/1.1\r\n"), "{head}");
+            assert!(
+                head.contains("host: kubernetes.default.svc") && !head.contains("authorization"),
+                "{head}"
+            );
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nsaid").await.expect("open");
+        }))
+    });
+    let client = WebhookClient::new(Clock::system(), CredentialsOfPlugins::default()).beside(own);
+    let of = |client: serde_json::Value| {
+        let client = ClientConfig::read(&client);
+        // Nobody listens there.
+        let (url, address) = (client.url(std::time::Duration::from_secs(10)), Some("127.0.0.1:1".into()));
+        Calling { client, url, address, ..calling("https://localhost") }
+    };
+    let service = |namespace: &str, name: &str, port: u16| {
+        of(json!({ "service": { "namespace": namespace, "name": name, "port": port,
+                                "path": "/apis/a.io/v1/reviews" } }))
+    };
+    for sort in [Some(WebhookSort::Validating), None] {
+        let asked = Calling { sort, ..service("default", "kubernetes", 443) };
+        assert_eq!(answer(&client, asked).await.expect("an answer").body, "said");
+    }
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+    let by_name = of(json!({ "url": "https://kubernetes.default.svc:443/apis/a.io/v1/reviews" }));
+    for asked in [
+        service("default", "kubernetes", 6443),
+        service("other", "kubernetes", 443),
+        service("default", "other", 443),
+        by_name,
+    ] {
+        answer(&client, asked).await.expect_err("nobody is there");
+    }
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+    let nobody: OwnServer = Arc::new(|_| None);
+    let client = WebhookClient::new(Clock::system(), CredentialsOfPlugins::default()).beside(nobody);
+    let why =
+        answer(&client, service("default", "kubernetes", 443)).await.expect_err("it does not serve yet");
+    assert_eq!(why.why(), "dial tcp: connect: connection refused");
 }
 
 #[tokio::test]

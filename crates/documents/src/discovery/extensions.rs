@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::openapi::part::OpenApiPart;
 
@@ -21,6 +21,8 @@ pub struct Extension {
     pub version_priority: u32,
     /// What was known last; empty where nothing is.
     pub resources: Arc<[ExtensionResource]>,
+    /// Bytes that they take to tell.
+    pub told_bytes: usize,
     /// It could not be asked lately.
     pub is_stale: bool,
     /// Where its document of OpenAPI v3 is, with a hash, if it has one.
@@ -37,32 +39,43 @@ pub struct Extensions(ArcSwap<Vec<Extension>>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionResource {
+    #[serde(deserialize_with = "or_none")]
     pub resource: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     pub response_kind: ExtensionKind,
+    #[serde(deserialize_with = "or_none")]
     pub scope: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     pub singular_resource: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     pub verbs: Vec<Box<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_none")]
     pub short_names: Vec<Box<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_none")]
     pub categories: Vec<Box<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_none")]
     pub subresources: Vec<ExtensionSubresource>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionSubresource {
+    #[serde(deserialize_with = "or_none")]
     pub subresource: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     pub response_kind: ExtensionKind,
+    #[serde(deserialize_with = "or_none")]
     pub verbs: Vec<Box<str>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExtensionKind {
+    #[serde(deserialize_with = "or_none")]
     pub group: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     pub version: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     pub kind: Box<str>,
 }
 
@@ -70,26 +83,32 @@ pub struct ExtensionKind {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GroupDiscoveryList {
+    #[serde(deserialize_with = "or_none")]
     items: Vec<GroupDiscovery>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GroupDiscovery {
+    #[serde(deserialize_with = "or_none")]
     metadata: Named,
+    #[serde(deserialize_with = "or_none")]
     versions: Vec<VersionDiscovery>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Named {
+    #[serde(deserialize_with = "or_none")]
     name: Box<str>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct VersionDiscovery {
+    #[serde(deserialize_with = "or_none")]
     version: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     resources: Vec<ExtensionResource>,
 }
 
@@ -97,20 +116,30 @@ struct VersionDiscovery {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ApiResourceList {
+    #[serde(deserialize_with = "or_none")]
     resources: Vec<ApiResource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ApiResource {
+    #[serde(deserialize_with = "or_none")]
     name: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     singular_name: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     namespaced: bool,
+    #[serde(deserialize_with = "or_none")]
     group: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     version: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     kind: Box<str>,
+    #[serde(deserialize_with = "or_none")]
     verbs: Vec<Box<str>>,
+    #[serde(deserialize_with = "or_none")]
     short_names: Vec<Box<str>>,
+    #[serde(deserialize_with = "or_none")]
     categories: Vec<Box<str>>,
 }
 
@@ -181,6 +210,18 @@ impl Extension {
     }
 }
 
+/// `null` is nothing, which Go writes for a list without memory, and takes for whatever there is.
+///
+/// # Errors
+/// What is there is of another type.
+pub fn or_none<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -241,6 +282,36 @@ mod tests {
             ])
         );
         assert!(wardle("v1", 10).read_legacy(b"<html>").is_err());
+    }
+
+    #[test]
+    fn what_go_writes_for_no_list_is_an_empty_one() {
+        let wardle = wardle("v1", 10);
+        let read = wardle.read_legacy(br#"{"kind":"APIResourceList","resources":null}"#);
+        assert_eq!(read, Ok(Vec::new()));
+        let resource = r#"{"resources":[{"name":"flunders","namespaced":true,"kind":"Flunder","verbs":null,
+                           "shortNames":null,"categories":null,"singularName":null,"group":null}]}"#;
+        let read = wardle.read_legacy(resource.as_bytes()).expect("a document");
+        assert_eq!((read.len(), read[0].verbs.len()), (1, 0));
+        for (list, want) in [
+            (r#"{"items":null}"#, 0),
+            (r#"{"items":[{"metadata":null,"versions":null}]}"#, 0),
+            (
+                r#"{"items":[{"metadata":{"name":"wardle.example.com"},
+                "versions":[{"version":"v1","resources":null}]}]}"#,
+                0,
+            ),
+            (
+                r#"{"items":[{"metadata":{"name":"wardle.example.com"},"versions":[{"version":"v1","resources":[
+                {"resource":"flunders","responseKind":null,"verbs":null,"subresources":[
+                {"subresource":"status","responseKind":null,"verbs":null}]}]}]}]}"#,
+                1,
+            ),
+        ] {
+            let read = wardle.read_aggregated(list.as_bytes()).expect("a document");
+            assert_eq!(read.len(), want, "{list}");
+        }
+        assert!(wardle.read_legacy(br#"{"resources":[{"verbs":"get"}]}"#).is_err());
     }
 
     #[test]

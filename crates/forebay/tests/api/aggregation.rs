@@ -196,6 +196,51 @@ async fn a_server_without_the_newer_discovery_is_discovered_by_the_older() {
 }
 
 #[tokio::test]
+async fn a_server_is_there_however_much_it_says_of_itself_and_however_long_that_takes() {
+    let world = World::new().await;
+    world.aggregated.rambles();
+    world.register().await;
+    assert_eq!(world.admin.get(FLUNDERS).await.expect(200)["kind"], "FlunderList");
+    let is_stale = |document: &Value| {
+        let mut items = document["items"].as_array().expect("groups").iter();
+        let group = items.find(|item| item["metadata"]["name"] == GROUP);
+        group.is_some_and(|group| group["versions"][0]["freshness"] == "Stale")
+    };
+    world.until("/apis", AGGREGATED_DISCOVERY, is_stale).await;
+}
+
+/// As generic-admission-server registers itself: no pod has to know who this server is.
+#[tokio::test]
+async fn a_webhook_behind_this_server_is_asked_by_it_as_itself() {
+    let world = World::new().await;
+    world.register().await;
+    let service = json!({
+        "namespace": "default", "name": "kubernetes", "port": 443, "path": format!("{FLUNDERS}/admits"),
+    });
+    let rules = json!([{ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                         "resources": ["configmaps"] }]);
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": "behind" },
+        "webhooks": [{
+            "name": "behind.example.com", "clientConfig": { "service": service }, "rules": rules,
+            "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+        }],
+    });
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    world.admin.post(path, &configuration).await.expect(201);
+    let map = json!({ "metadata": { "name": "m" } });
+    let denied = world.admin.post(super::CONFIG_MAPS, &map).await.json();
+    let why = "admission webhook \"behind.example.com\" denied the request: not here";
+    assert_eq!(text(&denied, "/message"), why);
+    let [told] = &world.aggregated.asked()[..] else { panic!("asked once") };
+    assert_eq!(told.line, format!("POST {FLUNDERS}/admits?timeout=10s HTTP/1.1"));
+    assert_eq!(told.all("x-remote-user"), ["system:apiserver"]);
+    assert_eq!(told.all("x-remote-group"), ["system:masters", "system:authenticated"]);
+    assert!(told.all("authorization").is_empty());
+}
+
+#[tokio::test]
 async fn a_watch_is_passed_through_and_breaks_off_as_its_server_does() {
     let world = World::new().await;
     world.register().await;

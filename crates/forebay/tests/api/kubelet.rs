@@ -1,5 +1,6 @@
 //! What only a pod's node can answer, with a kubelet that says what it was asked, and who judges that before.
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -92,7 +93,12 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     let deleted = admin.ask(Ask::delete(format!("{PODS}/p/exec?container=a&command=ls"))).await;
     assert_eq!((deleted.code, admin.get(&format!("{PODS}/p/log/more")).await.code), (405, 404));
 
-    for (protocol, code) in [("SPDY/3.1", "101"), ("websocket", "400")] {
+    // A kubelet that does not say more speaks what those before 1.36 did.
+    for (protocol, code) in [
+        ("SPDY/3.1", "101"),
+        ("websocket\r\nSec-WebSocket-Protocol: v4.channel.k8s.io", "101"),
+        ("websocket\r\nSec-WebSocket-Protocol: v5.channel.k8s.io", "400"),
+    ] {
         let path = format!("{PODS}/p/exec?container=a&command=ls&stdout=true");
         let (mut stream, head) = upgrade(&admin, &path, protocol).await;
         assert!(head.starts_with(&format!("HTTP/1.1 {code} ")), "{protocol}");
@@ -103,9 +109,59 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
             assert_eq!(&told, b"HELLO");
         }
     }
-    let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
-    assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
-    assert_eq!(asked.all("x-forwarded-for"), ["127.0.0.1"]);
+    let [spdy, websocket] = &kubelet.asked()[..] else { panic!("asked twice") };
+    for asked in [spdy, websocket] {
+        assert_eq!(asked.line, "POST /exec/default/p/a?output=1&command=ls HTTP/1.1");
+        assert_eq!(asked.all("x-forwarded-for"), ["127.0.0.1"]);
+    }
+    assert_eq!(websocket.all("upgrade"), ["websocket"]);
+    assert_eq!(websocket.all("sec-websocket-protocol"), ["v4.channel.k8s.io"]);
+}
+
+#[tokio::test]
+async fn a_log_is_sent_in_messages_over_websocket() {
+    let scratch = Scratch::new();
+    let (_server, admin, _kubelet) = with_kubelet(&scratch).await;
+    let log = "/containerLogs/default/p/a?tailLines=5\n";
+    let base64 = base64::engine::general_purpose::STANDARD.encode(log);
+    for (container, offered, code, frame) in [
+        ("a", "", "101 Switching Protocols", (b'\x82', log)),
+        ("a", "binary.k8s.io", "101 Switching Protocols", (b'\x82', log)),
+        ("a", "base64.binary.k8s.io", "101 Switching Protocols", (b'\x81', &*base64)),
+        ("a", "v4.channel.k8s.io", "403 Forbidden", (0, "")),
+        ("waits", "binary.k8s.io", "400 Bad Request", (0, "")),
+    ] {
+        let mut stream = admin.raw(64 << 10).await;
+        let protocol = match offered {
+            "" => String::new(),
+            offered => format!("Sec-WebSocket-Protocol: {offered}\r\n"),
+        };
+        let asked = format!(
+            "GET {PODS}/p/log?container={container}&tailLines=5 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
+             Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n{protocol}\r\n"
+        );
+        stream.write_all(asked.as_bytes()).await.expect("open");
+        let mut heard = Vec::new();
+        let is_granted = code.starts_with("101");
+        while !(heard.windows(4).any(|four| four == b"\r\n\r\n")
+            && (!is_granted || heard.ends_with(b"\x03\xe8")))
+        {
+            assert!(timeout(WAIT, stream.read_buf(&mut heard)).await.expect("in time").expect("open") > 0);
+        }
+        let head = String::from_utf8_lossy(&heard).to_ascii_lowercase();
+        assert!(head.starts_with(&format!("http/1.1 {code}\r\n").to_ascii_lowercase()), "{head}");
+        assert_eq!(
+            head.contains(&format!("sec-websocket-protocol: {offered}\r\n")),
+            is_granted && !offered.is_empty()
+        );
+        if is_granted {
+            let (opcode, payload) = frame;
+            let begun = [opcode, 0];
+            let told = [&[opcode, payload.len() as u8][..], payload.as_bytes()].concat();
+            let want = [&begun[..], &told, b"\x88\x02\x03\xe8"].concat();
+            assert!(heard.ends_with(&want), "{heard:?}");
+        }
+    }
 }
 
 /// One that denies `rm`, one that only warns, and one that has whoever comes use container `a`.

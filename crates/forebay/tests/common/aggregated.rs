@@ -41,6 +41,8 @@ struct Shared {
     is_ill: AtomicBool,
     /// It knows the newer discovery.
     is_modern: AtomicBool,
+    /// What it says of its version has no end, and of all else it says nothing.
+    rambles: AtomicBool,
     asked: Mutex<Vec<Asked>>,
     /// What watches are told: how many events, and that they break off.
     events: watch::Sender<(usize, bool)>,
@@ -98,6 +100,11 @@ impl Aggregated {
     /// From now on it knows the newer discovery, or not.
     pub fn is_modern(&self, is_modern: bool) {
         self.shared.is_modern.store(is_modern, Ordering::Relaxed);
+    }
+
+    /// From now on what it says of its version has no end, and it says nothing else of itself.
+    pub fn rambles(&self) {
+        self.shared.rambles.store(true, Ordering::Relaxed);
     }
 
     /// Its watches send one more event.
@@ -198,6 +205,13 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
         "name": "flunders", "singularName": "flunder", "namespaced": true, "kind": "Flunder",
         "verbs": ["create", "get", "list", "watch"], "shortNames": ["fl"],
     }]);
+    if shared.rambles.load(Ordering::Relaxed) {
+        match path {
+            path if path == version_path => return wished(stream, "flood").await,
+            "/apis" | "/openapi/v2" | "/openapi/v3" => return wished(stream, "hang").await,
+            _ => {}
+        }
+    }
     let (code, content_type, body) = if shared.is_ill.load(Ordering::Relaxed) {
         ("500 Internal Server Error", "text/plain", "ill".to_owned())
     } else if path == "/apis" && shared.is_modern.load(Ordering::Relaxed) {
@@ -223,6 +237,12 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
         ("200 OK", "application/json", json!({ "openapi": "3.0.0", "of": "wardle" }).to_string())
     } else if path == FLUNDERS && query.contains("watch") {
         return watched(stream, shared).await;
+    } else if path.ends_with("/admits") {
+        let review: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+        let no =
+            json!({ "uid": review["request"]["uid"], "allowed": false, "status": { "message": "not here" } });
+        let body = json!({ "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": no });
+        ("200 OK", "application/json", body.to_string())
     } else if path == FLUNDERS && asked.line.starts_with("POST") {
         ("201 Created", "application/json", asked.body)
     } else if path == FLUNDERS {
