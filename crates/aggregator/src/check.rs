@@ -128,8 +128,8 @@ async fn asked_once(route: &ProxyRoute, path: &str, clock: &Clock) -> Result<(),
     Err(format!("failing or missing response from {url}: {why}"))
 }
 
-/// Good as soon as one of several attempts is: the next begins when one has failed, or has been going on for a
-/// while.
+/// Good as soon as one of several attempts is: the next begins when one has failed, or has been going on for
+/// a while.
 ///
 /// # Errors
 /// What the last of them says.

@@ -189,10 +189,11 @@ impl Registrations {
         Some(Question { name, path, route, told: entry.extension.clone() })
     }
 
-    /// Takes what one says it serves, unless it is another by now, or is not there any more. Whether something
-    /// else is told of it.
+    /// Takes what one says it serves, unless it is another by now, or is not there any more. Whether
+    /// something else is told of it.
     ///
-    /// - `extension`: `None` where that is not known. Beyond what all of them may take it is as if it was not.
+    /// - `extension`: `None` where that is not known. Beyond what all of them may take it is as if it were
+    ///   not.
     pub fn answered(
         &mut self,
         (name, route): (&str, &Arc<ProxyRoute>),

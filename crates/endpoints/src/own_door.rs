@@ -1,8 +1,8 @@
 //! The way by which this server asks itself, for a webhook that is behind it.
 //!
 //! In: streams in memory. Out: what comes over one is answered as asked by `system:apiserver`, who may
-//! everything. Never: a way from outside of this process: there is nothing to show for it that could be found,
-//! or sent elsewhere.
+//! everything. Never: a way from outside of this process: there is nothing to show for it that could be
+//! found, or sent elsewhere.
 //!
 //! Source: apiserver v0.36.3 `server/options/serving_with_loopback.go`.
 

@@ -63,8 +63,8 @@ pub fn answer<B: ReplyBody>(headers: &HeaderMap) -> Response<B> {
     }
 }
 
-/// The same where subprotocols are chosen from: the first that is offered of those that are `spoken`, and none
-/// where none is offered. Wherever its script is from.
+/// The same where subprotocols are chosen from: the first that is offered of those that are `spoken`, and
+/// none where none is offered. Wherever its script is from.
 pub fn answer_speaking<B: ReplyBody>(headers: &HeaderMap, spoken: &[&str]) -> Response<B> {
     if let Some(refused) = unfit(headers) {
         return refused;

@@ -1,7 +1,7 @@
 //! Calls to a webhook that is behind this server itself, where an APIService leads on to it.
 //!
-//! In: a request, and who answers it within this process. Out: its answer on its way. Never: a connection that
-//! leaves the process; a secret: who asks is known by the way it takes, which nobody else has.
+//! In: a request, and who answers it within this process. Out: its answer on its way. Never: a connection
+//! that leaves the process; a secret: who asks is known by the way it takes, which nobody else has.
 //!
 //! Source: apiserver v0.36.3 `pkg/util/webhook/authentication.go`, kube-aggregator v0.36.3
 //! `pkg/apiserver/resolvers.go` (`NewLoopbackServiceResolver`).
