@@ -20,13 +20,17 @@ pub const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// jitter. Each look costs a walk over what is left.
 pub const CONTENT_WAIT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// How long a namespace is left alone once it is being deleted, so that what was admitted before is there to
-/// be found: on a store of our own a write that was admitted is in its queue already.
+/// How long a namespace is left alone once it is being deleted. On a store of our own that is for who creates
+/// in it all the time: to be refused, and not to see each object go. What was admitted before is waited for.
 pub const NAMESPACE_GRACE: Duration = Duration::from_millis(100);
 
 /// The same on a store that other servers write to, which may hear of it later, or serve a definition that
 /// this one does not yet. As kube-controller-manager does.
 pub const NAMESPACE_GRACE_SHARED: Duration = Duration::from_secs(5);
+
+/// How long creates are waited for that are on their way to the store while a namespace is being deleted,
+/// before that is tried again.
+pub const CREATES_WAIT: Duration = Duration::from_secs(1);
 
 /// How long the garbage collector waits until its graph shows what is current before it ends an owner.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(3);

@@ -2,9 +2,14 @@
 
 mod world;
 
-use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Reason, Status};
+use std::sync::Arc;
+
+use forebay_api::{Authorizer, Because, Body, Decision, Eventual, Rules};
+use forebay_apimachinery::options::{CreateOptions, DeleteOptions};
+use forebay_apimachinery::{Attributes, Caller, Reason, Status};
+use forebay_catalog::Target;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use world::{World, held, map, namespace, pod, tool, tools, widget};
 
 const CONTROLLER: &str = "namespace-controller";
@@ -258,3 +263,94 @@ async fn what_cannot_be_read_holds_its_definition_until_somebody_deletes_it() {
 const HIDDEN_WIDGET: &str = "/registry/example.io/widgets/x/hidden";
 const UNLISTED: &str =
     "could not list instances: failed to read one or more widgets.example.io from the storage";
+
+/// Who asks whether somebody may bind a role waits for the answer, as for a webhook.
+#[derive(Default)]
+struct SlowToAnswer {
+    asked: Notify,
+    answers: Notify,
+}
+
+impl Authorizer for SlowToAnswer {
+    fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
+        let allowed = Decision::Allow(Because::Unsaid);
+        if asked.verb.as_str() != "bind" {
+            return Eventual::Now(allowed);
+        }
+        Eventual::later(async move {
+            self.asked.notify_one();
+            self.answers.notified().await;
+            allowed
+        })
+    }
+
+    fn rules(&self, _: &Caller, _: &str, _: &mut Rules) {}
+}
+
+/// What becomes of a RoleBinding in `x` that was admitted before `meanwhile`, and is asked about until then.
+async fn bound(held_by: Option<&str>, meanwhile: impl AsyncFnOnce(&World)) -> (World, Result<(), Status>) {
+    let slow = Arc::new(SlowToAnswer::default());
+    let world = World::asking(slow.clone(), CONTROLLER).await;
+    let first = match held_by {
+        Some(finalizer) => held(namespace("x"), finalizer),
+        None => namespace("x"),
+    };
+    world.create("@v1/namespaces", first).await;
+    let caller = Caller { name: "somebody".to_owned(), ..Caller::default() };
+    let target = Target { caller: Some(Arc::new(caller)), ..world.target(BINDINGS) };
+    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin" });
+    let body = Body::Value(json!({ "metadata": { "name": "b" }, "roleRef": role }));
+    let options = CreateOptions::default();
+    let (created, ()) = tokio::join!(world.registry.create(&target, &body, &options), async {
+        slow.asked.notified().await;
+        meanwhile(&world).await;
+        slow.answers.notify_one();
+    });
+    (world, created.map(drop))
+}
+
+const BINDINGS: &str = "rbac.authorization.k8s.io@v1/rolebindings/x";
+
+#[tokio::test]
+async fn what_was_admitted_is_not_stored_once_its_namespace_is_gone() {
+    let end = async |world: &World| {
+        world.delete(X, None).await;
+        world.until_gone(X).await;
+    };
+    let (world, created) = bound(None, end).await;
+    let refused = created.expect_err("nobody would ever delete it");
+    assert_eq!((refused.reason, &*refused.message), (Reason::NotFound, "namespaces \"x\" not found"));
+    world.create("@v1/namespaces", namespace("x")).await;
+    assert!(world.find(&format!("{BINDINGS}/b")).await.is_none());
+}
+
+#[tokio::test]
+async fn what_was_admitted_to_a_namespace_does_not_turn_up_in_the_next_one_of_its_name() {
+    let replace = async |world: &World| {
+        world.delete(X, None).await;
+        world.until_gone(X).await;
+        world.create("@v1/namespaces", namespace("x")).await;
+    };
+    let (world, created) = bound(None, replace).await;
+    assert_eq!(created.expect_err("it is another one").reason, Reason::NotFound);
+    assert!(world.find(&format!("{BINDINGS}/b")).await.is_none());
+}
+
+#[tokio::test]
+async fn what_was_admitted_is_refused_once_its_namespace_is_on_its_way_out() {
+    let (_, created) = bound(Some("example.io/hold"), async |world| world.delete(X, None).await).await;
+    let refused = created.expect_err("no more");
+    assert_eq!(refused.reason, Reason::Forbidden);
+    let why = "unable to create new content in namespace x because it is being terminated";
+    assert!(refused.message.ends_with(why), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn what_was_admitted_is_stored_where_its_namespace_has_only_changed() {
+    let label = async |world: &World| {
+        world.merge(X, json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    };
+    let (world, created) = bound(None, label).await;
+    created.expect("it lives");
+    assert!(world.find(&format!("{BINDINGS}/b")).await.is_some());
+}
