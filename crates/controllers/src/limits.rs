@@ -36,6 +36,8 @@ pub const CREATES_WAIT: Duration = Duration::from_secs(1);
 pub const SETTLE_WAIT: Duration = Duration::from_secs(3);
 
 /// Owners that the garbage collector remembers to be there: beyond them it begins anew, and asks once more.
+/// Of what was deleted last it remembers as many to be gone: beyond them nothing is kept of what was asked
+/// for before.
 pub const FOUND_OWNERS_MAX: usize = 1_024;
 
 /// Attempts at one change of an object that others change as well, before it goes back to the queue.
