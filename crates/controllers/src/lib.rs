@@ -8,6 +8,7 @@
 mod acting;
 mod bootstrap_tokens;
 mod certificates;
+mod claim_protection;
 mod cluster_roles;
 mod each;
 mod finished_jobs;
@@ -83,7 +84,7 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
                 tasks.spawn(controller.name(), run::run(publisher, registry, random));
             }
             Controller::ClaimProtection => {
-                let claims = protection::ClaimProtection(registry.clone());
+                let claims = claim_protection::ClaimProtection::new(registry.clone());
                 tasks.spawn(controller.name(), run::run(claims, registry, random));
             }
             Controller::VolumeProtection => {

@@ -68,6 +68,10 @@ pub const QUOTA_RECOUNT_PAUSE: Duration = Duration::from_secs(1);
 /// Objects that are counted before others have their turn.
 pub const QUOTA_COUNTED_MAX: usize = 256;
 
+/// How long claims that are deleted, and pods that may use them, come together before it is looked who uses
+/// which: a storm of both is a look every so often.
+pub const CLAIM_USE_PAUSE: Duration = Duration::from_millis(50);
+
 /// How long claims and volumes may change before it is looked whether they were the last to use a class.
 pub const CLASS_USE_PAUSE: Duration = Duration::from_secs(1);
 
