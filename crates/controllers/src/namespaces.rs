@@ -9,6 +9,9 @@
 mod conditions;
 mod content;
 
+use std::sync::Arc;
+
+use forebay_api::Elsewhere;
 use forebay_apimachinery::options::ListOptions;
 use forebay_apimachinery::{Reason, Status};
 use forebay_catalog::Target;
@@ -29,11 +32,13 @@ const FINALIZER: &str = "kubernetes";
 /// The controller.
 pub struct Namespaces {
     registry: ActingRegistry,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Namespaces {
-    pub fn new(registry: ActingRegistry) -> Namespaces {
-        Namespaces { registry }
+    /// - `elsewhere`: the other servers, if there may be any.
+    pub fn new(registry: ActingRegistry, elsewhere: Option<Arc<dyn Elsewhere>>) -> Namespaces {
+        Namespaces { registry, elsewhere }
     }
 
     fn grace(&self) -> Duration {
@@ -62,9 +67,9 @@ impl Named for Namespaces {
     }
 
     fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {
-        let registry = self.registry.clone();
+        let (registry, elsewhere) = (self.registry.clone(), self.elsewhere.clone());
         async move {
-            match sync(&registry, &name).await {
+            match sync(&registry, elsewhere.as_deref(), &name).await {
                 Ok(verdict) => verdict,
                 Err(status) => Verdict::Retry(status.message),
             }
@@ -73,7 +78,11 @@ impl Named for Namespaces {
 }
 
 /// One look at a namespace.
-async fn sync(registry: &ActingRegistry, name: &str) -> Result<Verdict, Status> {
+async fn sync(
+    registry: &ActingRegistry,
+    elsewhere: Option<&dyn Elsewhere>,
+    name: &str,
+) -> Result<Verdict, Status> {
     let served = built_in(registry, "", "v1", "namespaces")?;
     let target = named(&served, "", name);
     let Some(found) = find(registry, &target).await? else { return Ok(Verdict::Done) };
@@ -91,15 +100,16 @@ async fn sync(registry: &ActingRegistry, name: &str) -> Result<Verdict, Status> 
     }
     let (uid, mut namespace) = (namespace["metadata"]["uid"].clone(), namespace);
     for _ in 0..limits::CONFLICTS_MAX {
-        let content = content::delete(registry, name).await;
+        let content = content::delete(registry, elsewhere, name).await;
         let (now, told) = tell(registry, &target, namespace, &content).await?;
         if now["metadata"]["uid"] != uid {
             // It is gone, whoever let go of it.
             return Ok(Verdict::Done);
         }
         namespace = now;
-        if !content.failures.is_empty() {
-            return Ok(Verdict::Retry(content.failures.join("; ")));
+        let failures = content.all_failures();
+        if !failures.is_empty() {
+            return Ok(Verdict::Retry(failures.join("; ")));
         }
         if content.is_left() {
             return Ok(Verdict::Wait);
@@ -165,7 +175,7 @@ async fn finalize(
 mod tests {
     use std::pin::pin;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::{Mutex, PoisonError};
 
     use forebay_api::{Answer, Body};
     use forebay_apimachinery::options::{CreateOptions, DeleteOptions};
@@ -255,14 +265,14 @@ mod tests {
         let end = async {
             slow.arrived.notified().await;
             end_namespace(&registry).await;
-            let waits = sync(&registry, "x").await.expect("looked");
+            let waits = sync(&registry, None, "x").await.expect("looked");
             assert_eq!(waits, Verdict::Retry("objects are on their way to the store".into()));
             assert!(is_there(&registry, "namespaces", "x").await, "it waits");
             slow.let_in.notify_one();
         };
         let (created, ()) = tokio::join!(create(&registry, "configmaps", "late"), end);
         created.expect("was admitted before");
-        assert_eq!(sync(&registry, "x").await, Ok(Verdict::Done));
+        assert_eq!(sync(&registry, None, "x").await, Ok(Verdict::Done));
         assert!(!is_there(&registry, "configmaps", "late").await);
         assert!(!is_there(&registry, "namespaces", "x").await);
     }
@@ -280,7 +290,7 @@ mod tests {
         }
         end_namespace(&registry).await;
         slow.is_queued.store(true, Ordering::Release);
-        assert_eq!(sync(&registry, "x").await, Ok(Verdict::Done));
+        assert_eq!(sync(&registry, None, "x").await, Ok(Verdict::Done));
         assert!(slow.take_late().is_none(), "it was stored");
         assert!(!is_there(&registry, "configmaps", "late").await);
         assert!(!is_there(&registry, "namespaces", "x").await);
@@ -302,7 +312,7 @@ mod tests {
             let all = Target { name: None, ..target.clone() };
             let body = Body::Json(body.into());
             registry.create(&all, &body, &CreateOptions::default()).await.expect("created");
-            let controller = Namespaces::new(ActingRegistry::of_tests(registry.clone()));
+            let controller = Namespaces::new(ActingRegistry::of_tests(registry.clone()), None);
             let (mut queue, now) = (Queue::new(), clock.now());
             let living = find(&registry, &target).await.expect("read").expect("there");
             controller.observe(0, &Notice::Put(living), now, &mut queue);
