@@ -19,4 +19,5 @@ pub use plugin::{
     WriteAttributes,
 };
 pub use plugins::event_rates::EventRates;
+pub use plugins::namespace_lifecycle::judge_namespace;
 pub use settings::{DefaultTolerations, LostNodes, NodeSelectors, PluginSettings};

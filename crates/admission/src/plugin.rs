@@ -152,6 +152,10 @@ pub trait Lookup: Send + Sync {
     /// The cached objects of a namespace, by name.
     fn in_namespace(&self, from: ReadFrom, namespace: &str) -> Vec<Arc<Object>>;
 
+    /// A new object goes to `namespace`, which was found to take it: who stores the object looks at that
+    /// again.
+    fn goes_to(&self, namespace: &Arc<Object>);
+
     /// Waits until the cache has all that was acknowledged before the call.
     fn fresh(&self, from: ReadFrom) -> Admitted<'_>;
 

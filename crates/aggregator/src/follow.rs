@@ -7,6 +7,7 @@
 //! Owner of what is known: this task.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
@@ -185,17 +186,24 @@ impl Following {
 
     /// Takes in what there is to be told of APIServices.
     fn take_in(&mut self, services: &mut Informer) {
-        let mut is_other = false;
+        let (mut is_other, mut is_synced) = (false, false);
         for _ in 0..NOTICES_MAX {
             let Some(notice) = services.try_next() else { break };
             is_other |= match notice {
                 Notice::Put(object) => self.put(&object),
                 Notice::Deleted(object) => self.gone(object.name()),
-                Notice::Synced | Notice::Ended => false,
+                Notice::Synced => {
+                    is_synced = true;
+                    false
+                }
+                Notice::Ended => false,
             };
         }
         if is_other {
             self.publish();
+        }
+        if is_synced {
+            self.aggregator.is_told.store(true, Ordering::Release);
         }
     }
 

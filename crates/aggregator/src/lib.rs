@@ -3,11 +3,12 @@
 //!
 //! In: APIServices, services and their endpoints, as this server has them; what the servers behind them
 //! answer. Out: routes and extensions, published; conditions; what is counted. One task follows them all, and
-//! looks at each again and again. Never: carries a client's request, or trusts what is answered beyond its
-//! limits.
+//! looks at each again and again. What they keep in a namespace that ends is deleted there. Never: carries a
+//! client's request, or trusts what is answered beyond its limits.
 
 mod check;
 mod condition;
+mod content;
 mod documents;
 mod follow;
 mod known;
@@ -16,6 +17,7 @@ mod published;
 mod registered;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_documents::discovery::Extensions;
 use forebay_documents::metrics::Availability;
@@ -23,6 +25,7 @@ use forebay_proxy::{ClientIdentity, Routes, Spoken};
 use forebay_registry::Registry;
 use forebay_rt::Tasks;
 
+pub use content::ContentElsewhere;
 pub use published::{PublishedAuthentication, keep_published};
 
 /// What following them takes.
@@ -39,6 +42,14 @@ pub struct Aggregator {
     pub routes: Arc<Routes>,
     pub extensions: Arc<Extensions>,
     pub availability: Arc<Availability>,
+    is_told: Arc<AtomicBool>,
+}
+
+impl Aggregator {
+    /// Whether every APIService that was there at the beginning is told of.
+    fn is_told(&self) -> bool {
+        self.is_told.load(Ordering::Acquire)
+    }
 }
 
 /// Follows the APIServices of `registry` until `tasks` end.

@@ -58,6 +58,17 @@ pub const NOTICES_MAX: usize = 1_024;
 /// Before what could not be published is published again.
 pub const PUBLISH_RETRY: Duration = Duration::from_secs(5);
 
+/// Objects of a resource in one answer while their namespace ends, of whose metadata each has some 2 KB, and
+/// the bytes of such an answer; 16 namespaces end at once. A longer one is a failure, and asked for again.
+pub const CONTENT_LIST_MAX: usize = 100;
+pub const CONTENT_LIST_BYTES_MAX: usize = 1 << 20;
+
+/// Such answers in one look at a resource whose collections cannot be deleted. The next look takes the rest.
+pub const CONTENT_PAGES_MAX: usize = 100;
+
+/// How long one answer about the content of a namespace may take: a collection is deleted meanwhile.
+pub const CONTENT_WAIT: Duration = Duration::from_secs(60);
+
 const _: () = assert!(RESOURCES_BYTES_MAX <= DISCOVERY_BYTES_MAX);
 const _: () = assert!(RESOURCES_BYTES_MAX <= RESOURCES_ALL_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_MAX + READS_MAX <= OWN_REQUESTS_MAX);

@@ -7,6 +7,7 @@
 mod authentication;
 mod authorization;
 mod caches;
+mod elsewhere;
 mod eventual;
 mod refusing;
 mod verbs;
@@ -18,6 +19,7 @@ pub use authorization::{
     Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, Undecided, told_together,
 };
 pub use caches::{Caches, Relief, Relieved};
+pub use elsewhere::{Elsewhere, LeftElsewhere, ResourceElsewhere, ServedElsewhere};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
     AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read,

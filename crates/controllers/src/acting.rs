@@ -105,9 +105,22 @@ impl ActingRegistry {
     /// The same, asked for by the account, which may do that.
     async fn allowed(&self, verb: &Verb, target: &Target) -> Result<Target, Status> {
         let of = ResourceAttributes { name: target.name(), ..of_collection(target) };
+        let account = self.account_that_may(verb, of).await?;
+        Ok(Target { caller: Some(account.clone()), ..target.clone() })
+    }
+
+    /// The account, which may do that.
+    ///
+    /// # Errors
+    /// 403 where it may not.
+    pub async fn account_that_may(
+        &self,
+        verb: &Verb,
+        of: ResourceAttributes<'_>,
+    ) -> Result<&Arc<Caller>, Status> {
         let asked = Attributes { caller: &self.account, verb, about: About::Resource(of) };
         if self.authorizer.authorize(&asked).wait().await.is_allowed() {
-            return Ok(Target { caller: Some(self.account.clone()), ..target.clone() });
+            return Ok(&self.account);
         }
         let message = format!("{} may not {} this", self.account.name, verb.as_str());
         Err(Status::new(Reason::Forbidden, message).about(of.group, of.resource, of.name))

@@ -8,6 +8,7 @@
 mod acting;
 mod bootstrap_tokens;
 mod certificates;
+mod claim_protection;
 mod cluster_roles;
 mod each;
 mod finished_jobs;
@@ -31,7 +32,7 @@ mod services;
 
 use std::sync::Arc;
 
-use forebay_api::Authorizer;
+use forebay_api::{Authorizer, Elsewhere};
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 
@@ -55,6 +56,8 @@ pub struct ControllerConfig {
     pub authorizer: Arc<dyn Authorizer>,
     /// Who signs certificates that were approved; nobody does without.
     pub signing: Option<Signing>,
+    /// What other servers keep in namespaces.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 /// Starts the controllers that are wanted. Returns at once; they end with `tasks`.
@@ -68,7 +71,8 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
         let registry = ActingRegistry::new(registry.clone(), controller.account(), config.authorizer.clone());
         match controller {
             Controller::Namespace => {
-                let namespaces = namespaces::Namespaces::new(registry.clone());
+                let elsewhere = config.elsewhere.clone();
+                let namespaces = namespaces::Namespaces::new(registry.clone(), elsewhere);
                 tasks.spawn(controller.name(), run::run(namespaces, registry, random));
             }
             Controller::GarbageCollector => {
@@ -83,7 +87,7 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
                 tasks.spawn(controller.name(), run::run(publisher, registry, random));
             }
             Controller::ClaimProtection => {
-                let claims = protection::ClaimProtection(registry.clone());
+                let claims = claim_protection::ClaimProtection::new(registry.clone());
                 tasks.spawn(controller.name(), run::run(claims, registry, random));
             }
             Controller::VolumeProtection => {

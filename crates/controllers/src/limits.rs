@@ -20,18 +20,24 @@ pub const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// jitter. Each look costs a walk over what is left.
 pub const CONTENT_WAIT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// How long a namespace is left alone once it is being deleted, so that what was admitted before is there to
-/// be found: on a store of our own a write that was admitted is in its queue already.
+/// How long a namespace is left alone once it is being deleted. On a store of our own that is for who creates
+/// in it all the time: to be refused, and not to see each object go. What was admitted before is waited for.
 pub const NAMESPACE_GRACE: Duration = Duration::from_millis(100);
 
 /// The same on a store that other servers write to, which may hear of it later, or serve a definition that
 /// this one does not yet. As kube-controller-manager does.
 pub const NAMESPACE_GRACE_SHARED: Duration = Duration::from_secs(5);
 
+/// How long creates are waited for that are on their way to the store while a namespace is being deleted,
+/// before that is tried again.
+pub const CREATES_WAIT: Duration = Duration::from_secs(1);
+
 /// How long the garbage collector waits until its graph shows what is current before it ends an owner.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(3);
 
 /// Owners that the garbage collector remembers to be there: beyond them it begins anew, and asks once more.
+/// Of what was deleted last it remembers as many to be gone: beyond them nothing is kept of what was asked
+/// for before.
 pub const FOUND_OWNERS_MAX: usize = 1_024;
 
 /// Attempts at one change of an object that others change as well, before it goes back to the queue.
@@ -64,6 +70,10 @@ pub const QUOTA_COUNTED_MAX: usize = 256;
 
 /// Bytes of written objects that are looked at before others have their turn: some milliseconds.
 pub const QUOTA_TURN_BYTES: usize = 256 << 10;
+
+/// How long claims that are deleted, and pods that may use them, come together before it is looked who uses
+/// which: a storm of both is a look every so often.
+pub const CLAIM_USE_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long claims and volumes may change before it is looked whether they were the last to use a class.
 pub const CLASS_USE_PAUSE: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
-//! What stores data goes once nobody uses it: persistentvolumeclaim-protection-controller,
-//! persistentvolume-protection-controller and volumeattributesclass-protection-controller.
+//! What stores data goes once nobody uses it: persistentvolume-protection-controller and
+//! volumeattributesclass-protection-controller, and what they share with that of claims.
 //!
 //! In: notices of what is protected, and of what uses it. Out: finalizers, put on what has none and taken
 //! from what is deleted and not used. Never: keeps who uses what: it is looked for in a snapshot when
 //! something is deleted.
 //!
-//! Source: kubernetes v1.36.3 `pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}`.
+//! Source: kubernetes v1.36.3 `pkg/controller/volume/{pvprotection,vacprotection}`.
 
 use std::sync::Arc;
 
@@ -26,56 +26,17 @@ use crate::queue::{Queue, Verdict};
 use crate::run::Named;
 
 /// A resource: its group and its plural, of version v1.
-type Resource = (&'static str, &'static str);
+pub type PluralOf = (&'static str, &'static str);
 
-const CLAIMS: Resource = ("", "persistentvolumeclaims");
-const VOLUMES: Resource = ("", "persistentvolumes");
-const CLASSES: Resource = ("storage.k8s.io", "volumeattributesclasses");
-const PODS: Resource = ("", "pods");
-
-/// Protects claims that pods use. Its names are `namespace/name`.
-pub struct ClaimProtection(pub ActingRegistry);
+pub const CLAIMS: PluralOf = ("", "persistentvolumeclaims");
+const VOLUMES: PluralOf = ("", "persistentvolumes");
+const CLASSES: PluralOf = ("storage.k8s.io", "volumeattributesclasses");
 
 /// Protects volumes that are bound.
 pub struct VolumeProtection(pub ActingRegistry);
 
 /// Protects classes that claims and volumes have. The empty name is that of all classes that are deleted.
 pub struct ClassProtection(pub ActingRegistry);
-
-impl Named for ClaimProtection {
-    const NAME: &'static str = crate::Controller::ClaimProtection.name();
-
-    fn informers(&self) -> Result<Vec<Informer>, Status> {
-        [CLAIMS, PODS].into_iter().map(|resource| informer(&self.0, resource)).collect()
-    }
-
-    fn observe(&self, source: usize, notice: &Notice, _: Instant, queue: &mut Queue<String>) {
-        let name_in = |object: &Object, name: &str| format!("{}/{name}", object.namespace());
-        match (source, notice) {
-            (0, Notice::Put(claim)) => queue.add(name_in(claim, claim.name())),
-            (1, Notice::Put(pod)) => {
-                let uses_no_more = |pod: &Value| {
-                    let phase = &pod["status"]["phase"];
-                    phase == "Failed" || phase == "Succeeded" || node(pod).is_empty()
-                };
-                let claims = claims_of(pod, uses_no_more);
-                claims.iter().for_each(|name| queue.add(name_in(pod, name)));
-            }
-            (1, Notice::Deleted(pod)) => {
-                claims_of(pod, |_| true).iter().for_each(|name| queue.add(name_in(pod, name)));
-            }
-            _ => {}
-        }
-    }
-
-    fn sync(&self, name: String) -> impl Future<Output = Verdict> + Send + 'static {
-        let registry = self.0.clone();
-        async move {
-            let (namespace, name) = name.split_once('/').unwrap_or_default();
-            verdict(sync_claim(&registry, namespace, name).await)
-        }
-    }
-}
 
 impl Named for VolumeProtection {
     const NAME: &'static str = crate::Controller::VolumeProtection.name();
@@ -122,21 +83,6 @@ impl Named for ClassProtection {
             })
         }
     }
-}
-
-async fn sync_claim(registry: &ActingRegistry, namespace: &str, name: &str) -> Result<(), Status> {
-    let target = named(&built_in(registry, CLAIMS.0, "v1", CLAIMS.1)?, namespace, name);
-    let Some(claim) = find(registry, &target).await? else { return Ok(()) };
-    let is_used = async || {
-        let pods = registry
-            .objects(&collection(&built_in(registry, PODS.0, "v1", PODS.1)?, Some(namespace)))
-            .await?;
-        pods.are_all()?;
-        let owners = Meta::of(&claim).owner_references.into_iter();
-        let owner = owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid).next();
-        Ok(pods.iter().any(|pod| uses(pod, name, owner.as_deref())))
-    };
-    protect(registry, &target, &claim, "kubernetes.io/pvc-protection", is_used).await
 }
 
 async fn sync_volume(registry: &ActingRegistry, name: &str) -> Result<(), Status> {
@@ -190,7 +136,17 @@ async fn protect(
     if !is_candidate || (meta.is_deleting() && is_used().await?) {
         return Ok(());
     }
-    change_metadata(registry, target, &meta.uid, ChangeVerb::Update, |metadata| {
+    change_finalizer(registry, target, &meta.uid, finalizer).await
+}
+
+/// Puts the finalizer on the object with `uid` if it lives, and takes it away if it is deleted.
+pub async fn change_finalizer(
+    registry: &ActingRegistry,
+    target: &Target,
+    uid: &str,
+    finalizer: &str,
+) -> Result<(), Status> {
+    change_metadata(registry, target, uid, ChangeVerb::Update, |metadata| {
         let mut all = metadata["finalizers"].as_array().cloned().unwrap_or_default();
         let before = all.len();
         all.retain(|known| known != finalizer);
@@ -205,66 +161,12 @@ async fn protect(
     .await
 }
 
-fn informer(registry: &ActingRegistry, (group, resource): Resource) -> Result<Informer, Status> {
+pub fn informer(registry: &ActingRegistry, (group, resource): PluralOf) -> Result<Informer, Status> {
     registry.informer(&collection(&built_in(registry, group, "v1", resource)?, None), &ListOptions::default())
 }
 
-fn verdict(done: Result<(), Status>) -> Verdict {
+pub fn verdict(done: Result<(), Status>) -> Verdict {
     done.map_or_else(|status| Verdict::Retry(status.message), |()| Verdict::Done)
-}
-
-/// The claims of a pod's volumes, where `is_wanted` of the pod. Only who has such volumes is read.
-fn claims_of(pod: &Object, is_wanted: impl Fn(&Value) -> bool) -> Vec<String> {
-    let text = pod.untyped_json();
-    let marked = |mark: &str| memmem::find(&text, mark.as_bytes()).is_some();
-    if !marked("\"persistentVolumeClaim\"") && !marked("\"ephemeral\"") {
-        return Vec::new();
-    }
-    let pod: Value = serde_json::from_slice(&text).unwrap_or_default();
-    if !is_wanted(&pod) {
-        return Vec::new();
-    }
-    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-    volumes.filter_map(|volume| claim_of(&pod, volume)).collect()
-}
-
-/// The claim of a volume, its own or the one made for it.
-fn claim_of(pod: &Value, volume: &Value) -> Option<String> {
-    match volume["persistentVolumeClaim"]["claimName"].as_str() {
-        Some(name) => Some(name.to_string()),
-        None => volume["ephemeral"].is_object().then(|| made_for(pod, volume)),
-    }
-}
-
-/// What the claim of an ephemeral volume is called.
-fn made_for(pod: &Value, volume: &Value) -> String {
-    let name = |object: &Value| object.as_str().unwrap_or_default().to_string();
-    format!("{}-{}", name(&pod["metadata"]["name"]), name(&volume["name"]))
-}
-
-/// Whether a pod that is on a node uses a claim.
-///
-/// - `owner`: the uid of what the claim was made for.
-fn uses(pod: &Object, claim: &str, owner: Option<&str>) -> bool {
-    let text = pod.untyped_json();
-    if memmem::find(&text, b"\"volumes\"").is_none() {
-        return false;
-    }
-    let pod: Value = serde_json::from_slice(&text).unwrap_or_default();
-    let (meta, uid) = (&pod["metadata"], pod["metadata"]["uid"].as_str());
-    let is_over = !meta["deletionTimestamp"].is_null() && meta["deletionGracePeriodSeconds"] == 0;
-    let mut volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-    // Few: the volumes of one pod.
-    !node(&pod).is_empty()
-        && volumes.any(|volume| {
-            let is_own = volume["persistentVolumeClaim"]["claimName"] == claim;
-            let is_made = volume["ephemeral"].is_object() && made_for(&pod, volume) == claim && uid == owner;
-            is_own || (is_made && !is_over)
-        })
-}
-
-fn node(pod: &Value) -> &str {
-    pod["spec"]["nodeName"].as_str().unwrap_or_default()
 }
 
 /// Whether a claim or a volume has, or is to have, a class.

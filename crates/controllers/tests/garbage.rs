@@ -61,6 +61,20 @@ async fn one_that_comes_after_its_owner_has_gone_goes_too() {
 }
 
 #[tokio::test]
+async fn one_that_comes_after_its_owner_goes_too_where_the_owner_was_known_and_had_nobody_in_the_end() {
+    let world = World::with(GC).await;
+    let gone = owner(&world, "owner").await;
+    dependent(&world, "first", &[owned_by(&gone)]).await;
+    // By then the owner was asked for, and found.
+    world.until_collected().await;
+    world.delete(&at("first"), None).await;
+    world.delete(&at("owner"), None).await;
+    dependent(&world, "late", &[owned_by(&gone)]).await;
+    world.until_collected().await;
+    assert!(world.find(&at("late")).await.is_none());
+}
+
+#[tokio::test]
 async fn a_new_owner_of_the_same_name_is_not_the_owner() {
     let world = World::with(GC).await;
     let gone = owner(&world, "owner").await;

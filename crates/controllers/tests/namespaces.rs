@@ -2,10 +2,18 @@
 
 mod world;
 
-use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Reason, Status};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use forebay_api::{
+    Authorizer, Because, Body, BoxFuture, Decision, Elsewhere, Eventual, LeftElsewhere, ResourceElsewhere,
+    Rules, ServedElsewhere,
+};
+use forebay_apimachinery::options::{CreateOptions, DeleteOptions};
+use forebay_apimachinery::{Attributes, Caller, Reason, Status};
+use forebay_catalog::Target;
 use serde_json::{Value, json};
-use world::{World, held, map, namespace, pod, tool, tools, widget};
+use tokio::sync::Notify;
+use world::{Everything, World, held, map, namespace, pod, tool, tools, widget};
 
 const CONTROLLER: &str = "namespace-controller";
 const X: &str = "@v1/namespaces/x";
@@ -258,3 +266,196 @@ async fn what_cannot_be_read_holds_its_definition_until_somebody_deletes_it() {
 const HIDDEN_WIDGET: &str = "/registry/example.io/widgets/x/hidden";
 const UNLISTED: &str =
     "could not list instances: failed to read one or more widgets.example.io from the storage";
+
+/// Who asks whether somebody may bind a role waits for the answer, as for a webhook.
+#[derive(Default)]
+struct SlowToAnswer {
+    asked: Notify,
+    answers: Notify,
+}
+
+impl Authorizer for SlowToAnswer {
+    fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
+        let allowed = Decision::Allow(Because::Unsaid);
+        if asked.verb.as_str() != "bind" {
+            return Eventual::Now(allowed);
+        }
+        Eventual::later(async move {
+            self.asked.notify_one();
+            self.answers.notified().await;
+            allowed
+        })
+    }
+
+    fn rules(&self, _: &Caller, _: &str, _: &mut Rules) {}
+}
+
+/// What becomes of a RoleBinding in `x` that was admitted before `meanwhile`, and is asked about until then.
+async fn bound(held_by: Option<&str>, meanwhile: impl AsyncFnOnce(&World)) -> (World, Result<(), Status>) {
+    let slow = Arc::new(SlowToAnswer::default());
+    let world = World::asking(slow.clone(), CONTROLLER).await;
+    let first = match held_by {
+        Some(finalizer) => held(namespace("x"), finalizer),
+        None => namespace("x"),
+    };
+    world.create("@v1/namespaces", first).await;
+    let caller = Caller { name: "somebody".to_owned(), ..Caller::default() };
+    let target = Target { caller: Some(Arc::new(caller)), ..world.target(BINDINGS) };
+    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin" });
+    let body = Body::Value(json!({ "metadata": { "name": "b" }, "roleRef": role }));
+    let options = CreateOptions::default();
+    let (created, ()) = tokio::join!(world.registry.create(&target, &body, &options), async {
+        slow.asked.notified().await;
+        meanwhile(&world).await;
+        slow.answers.notify_one();
+    });
+    (world, created.map(drop))
+}
+
+const BINDINGS: &str = "rbac.authorization.k8s.io@v1/rolebindings/x";
+
+#[tokio::test]
+async fn what_was_admitted_is_not_stored_once_its_namespace_is_gone() {
+    let end = async |world: &World| {
+        world.delete(X, None).await;
+        world.until_gone(X).await;
+    };
+    let (world, created) = bound(None, end).await;
+    let refused = created.expect_err("nobody would ever delete it");
+    assert_eq!((refused.reason, &*refused.message), (Reason::NotFound, "namespaces \"x\" not found"));
+    world.create("@v1/namespaces", namespace("x")).await;
+    assert!(world.find(&format!("{BINDINGS}/b")).await.is_none());
+}
+
+#[tokio::test]
+async fn what_was_admitted_to_a_namespace_does_not_turn_up_in_the_next_one_of_its_name() {
+    let replace = async |world: &World| {
+        world.delete(X, None).await;
+        world.until_gone(X).await;
+        world.create("@v1/namespaces", namespace("x")).await;
+    };
+    let (world, created) = bound(None, replace).await;
+    assert_eq!(created.expect_err("it is another one").reason, Reason::NotFound);
+    assert!(world.find(&format!("{BINDINGS}/b")).await.is_none());
+}
+
+#[tokio::test]
+async fn what_was_admitted_is_refused_once_its_namespace_is_on_its_way_out() {
+    let (_, created) = bound(Some("example.io/hold"), async |world| world.delete(X, None).await).await;
+    let refused = created.expect_err("no more");
+    assert_eq!(refused.reason, Reason::Forbidden);
+    let why = "unable to create new content in namespace x because it is being terminated";
+    assert!(refused.message.ends_with(why), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn what_was_admitted_is_stored_where_its_namespace_has_only_changed() {
+    let label = async |world: &World| {
+        world.merge(X, json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    };
+    let (world, created) = bound(None, label).await;
+    created.expect("it lives");
+    assert!(world.find(&format!("{BINDINGS}/b")).await.is_some());
+}
+
+/// A server of `flunders`, some of which are in `x`.
+struct FlunderServer(Mutex<Flunders>);
+
+struct Flunders {
+    is_there: bool,
+    in_x: usize,
+    finalizer: Option<&'static str>,
+    /// In whose name they were deleted.
+    deleted_by: Vec<String>,
+}
+
+impl FlunderServer {
+    fn state(&self) -> MutexGuard<'_, Flunders> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Elsewhere for FlunderServer {
+    fn served(&self) -> Result<ServedElsewhere, Status> {
+        let (group, version) = ("wardle.example.com".into(), "v1".into());
+        let flunders =
+            ResourceElsewhere { group, version, resource: "flunders".into(), has_collections: true };
+        Ok(match self.state().is_there {
+            true => ServedElsewhere { resources: vec![flunders], unknown: Vec::new() },
+            false => {
+                ServedElsewhere { resources: Vec::new(), unknown: vec!["wardle.example.com/v1".to_owned()] }
+            }
+        })
+    }
+
+    fn delete_all<'a>(
+        &'a self,
+        caller: &'a Caller,
+        of: &'a ResourceElsewhere,
+        namespace: &'a str,
+    ) -> BoxFuture<'a, Result<LeftElsewhere, Status>> {
+        Box::pin(async move {
+            let mut state = self.state();
+            assert_eq!((&*of.resource, namespace), ("flunders", "x"));
+            state.deleted_by.push(caller.name.clone());
+            let Some(finalizer) = state.finalizer else {
+                state.in_x = 0;
+                return Ok(LeftElsewhere::default());
+            };
+            Ok(LeftElsewhere { count: state.in_x, finalizers: vec![finalizer.to_owned(); state.in_x] })
+        })
+    }
+}
+
+/// A world beside such a server, with a namespace `x`.
+async fn beside(is_there: bool, finalizer: Option<&'static str>) -> (World, Arc<FlunderServer>) {
+    let state = Flunders { is_there, in_x: 2, finalizer, deleted_by: Vec::new() };
+    let server = Arc::new(FlunderServer(Mutex::new(state)));
+    let world = World::beside(Some(server.clone()), Arc::new(Everything), CONTROLLER).await;
+    world.create("@v1/namespaces", namespace("x")).await;
+    (world, server)
+}
+
+#[tokio::test]
+async fn what_other_servers_keep_in_a_namespace_goes_with_it() {
+    let (world, server) = beside(true, Some("example.io/hold")).await;
+    world.delete(X, None).await;
+    let is_told = |found: Option<&Value>| {
+        let told = condition(found.expect("held"), "NamespaceContentRemaining");
+        told == Some((
+            "True",
+            "Some resources are remaining: flunders.wardle.example.com has 2 resource instances",
+        ))
+    };
+    world.until(X, is_told).await;
+    let finalizers =
+        condition(&world.get(X).await, "NamespaceFinalizersRemaining").map(|(is, _)| is == "True");
+    assert_eq!(finalizers, Some(true));
+    server.state().finalizer = None;
+    world.until_gone(X).await;
+    let account = "system:serviceaccount:kube-system:namespace-controller";
+    assert!(server.state().in_x == 0 && server.state().deleted_by.iter().all(|name| name == account));
+}
+
+#[tokio::test]
+async fn a_namespace_waits_for_servers_that_are_not_there_and_says_so() {
+    let (world, server) = beside(false, None).await;
+    world.create("@v1/configmaps/x", map("m")).await;
+    world.delete(X, None).await;
+    let failed = |found: &Value| {
+        let (is, why) = condition(found, "NamespaceDeletionDiscoveryFailure")?;
+        (is == "True").then(|| why.to_owned())
+    };
+    world.until(X, |found| failed(found.expect("held")).is_some()).await;
+    world.until_gone("@v1/configmaps/x/m").await;
+    assert_eq!(
+        failed(&world.get(X).await).as_deref(),
+        Some(
+            "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: \
+             wardle.example.com/v1: stale GroupVersion discovery: wardle.example.com/v1"
+        )
+    );
+    server.state().is_there = true;
+    world.until_gone(X).await;
+    assert_eq!(server.state().in_x, 0);
+}

@@ -8,10 +8,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use forebay_aggregator::{Aggregator, AggregatorConfig, PublishedAuthentication, keep_published};
+use forebay_aggregator::{
+    Aggregator, AggregatorConfig, ContentElsewhere, PublishedAuthentication, keep_published,
+};
 use forebay_audit::Audit;
 use forebay_auth::Authorizers;
-use forebay_controllers::{RootCa, Signing};
+use forebay_controllers::{ControllerConfig, RootCa, Signing};
 use forebay_documents::health::{Check, Endpoints};
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours, OwnDoor};
 use forebay_kubelet::{KubeletConfig, KubeletCredentials, Kubelets};
@@ -48,7 +50,7 @@ pub struct Server {
     bound: Bound,
     registry: Registry,
     clock: Clock,
-    controllers: forebay_controllers::ControllerConfig,
+    controllers: ControllerConfig,
     tasks: Tasks,
     /// What tells who asks, for programs beside this server.
     authentication: watch::Sender<PublishedAuthentication>,
@@ -199,7 +201,7 @@ impl Server {
             Registry::new(registry_config, store.backend(), clock.clone(), Random::system(), tasks.clone());
         let trusted: Trusted = Arc::new(Mutex::new(prepared.authority().to_owned()));
         let shown_to_others = aggregation::shown(prepared)?;
-        let controllers = forebay_controllers::ControllerConfig {
+        let controllers = ControllerConfig {
             selection: config.controllers.clone(),
             root_ca: root_ca(trusted.clone(), store.history(), registry.clone()),
             authorizer: Arc::new(Authorizers::of(&chain.authorization)),
@@ -208,6 +210,7 @@ impl Server {
                 authority: prepared.signing.clone(),
                 duration: config.operating.signing_duration,
             }),
+            elsewhere: None,
         };
         Ok(Server {
             store,
@@ -294,13 +297,15 @@ impl Server {
                 tasks.spawn("authorization configuration", authorization.follow());
             }
             ready()?;
+            let aggregator = forebay_aggregator::start(aggregator, &registry, &tasks);
+            let elsewhere = ContentElsewhere::new(aggregator.clone(), clock.clone());
+            let controllers = ControllerConfig { elsewhere: Some(Arc::new(elsewhere)), ..controllers };
             // Nobody waits for them: what they do can be done at any time.
             forebay_controllers::start(&controllers, &registry, Random::system(), &tasks);
             let published = registry.clone();
             let publish = move |own| aggregation::publish(published.clone(), own);
             let kept = keep_published(registry.clone(), authentication.subscribe(), publish);
             tasks.spawn("published authentication", kept);
-            let aggregator = forebay_aggregator::start(aggregator, &registry, &tasks);
             let checks = checks(&store);
             let leaving = async {
                 stop.orderly.raised().await;
@@ -310,7 +315,7 @@ impl Server {
             let flow_control = forebay_controllers::follow_flow_control(&registry, &tasks);
             let backing = Backing::new(Arc::new(registry.clone()), clock.clone(), Random::system());
             let neighbours = neighbours(&registry);
-            let Aggregator { routes, extensions, availability } = aggregator;
+            let Aggregator { routes, extensions, availability, .. } = aggregator;
             let kubelets = Kubelets::new(registry.clone(), kubelets);
             let behind = Some(Arc::new(kubelets) as Arc<dyn Connects>);
             let aggregation = Aggregation { routes, extensions, availability, remote_headers, behind };

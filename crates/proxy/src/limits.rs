@@ -5,7 +5,7 @@
 use forebay_rt::Duration;
 
 /// Requests of clients that one server, behind an APIService or a node's kubelet, is sent at once, watches
-/// and upgraded connections among them. No user has more than are free beside theirs: one alone has half, 2,048.
+/// and upgraded connections among them. No user has more than are free beside theirs: one alone has half.
 /// One more is told to come again. What they hold is priced by flow control; this bounds connections.
 pub const REQUESTS_MAX: usize = 4_096;
 

@@ -15,7 +15,7 @@ use forebay_catalog::store::Store;
 use forebay_catalog::{Catalog, Opener, Served, table};
 use forebay_object::Object;
 use forebay_reads::Planner;
-use forebay_rt::{Clock, Random, Tasks};
+use forebay_rt::{Clock, Random, Tasks, UnderWay};
 use forebay_service_claims::ServerClaims;
 use forebay_watchcache::{History, Snapshot};
 use tokio::sync::watch;
@@ -45,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) quotas: Quotas,
     pub(crate) own_writes: OwnWrites,
     pub(crate) rights: RightsTaken,
+    /// Creates in namespaces, from the last look at the namespace until they are stored, or are not.
+    pub(crate) creates: UnderWay,
     catalog: ArcSwap<Catalog>,
     // The revision of CRDs that the catalog has taken in, for those who wait for it.
     catalog_revision: watch::Sender<Option<Revision>>,
@@ -75,6 +77,7 @@ impl Context {
             quotas: Quotas::default(),
             own_writes: OwnWrites::default(),
             rights: RightsTaken::default(),
+            creates: UnderWay::default(),
             planner: Planner::new(
                 clock.clone(),
                 random.clone(),

@@ -174,7 +174,7 @@ impl Informer {
 }
 
 /// What tells an object from another one of the same name; nothing where that cannot be read.
-fn uid(object: &Object) -> Option<String> {
+pub(crate) fn uid(object: &Object) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Uid {
         uid: String,

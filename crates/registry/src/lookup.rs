@@ -1,6 +1,6 @@
 //! What plugins may read, answered from the caches and the store.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use forebay_admission::{AdmissionStep, Admitted, KindServed, Lookup, PluginTimes, ReadFrom};
 use forebay_api::Eventual;
@@ -16,11 +16,29 @@ use crate::context::Context;
 use crate::write::timed::operation;
 
 /// See the module's doc. What is made here is made by a write of its own.
-pub(crate) struct Looking<'c>(pub(crate) &'c Context);
+pub(crate) struct Looking<'c> {
+    context: &'c Context,
+    home: OnceLock<Arc<Object>>,
+}
+
+impl<'c> Looking<'c> {
+    pub(crate) fn of(context: &'c Context) -> Looking<'c> {
+        Looking { context, home: OnceLock::new() }
+    }
+
+    pub(crate) fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// The namespace that was found to take the new object, if that was looked at.
+    pub(crate) fn into_home(self) -> Option<Arc<Object>> {
+        self.home.into_inner()
+    }
+}
 
 impl Lookup for Looking<'_> {
     fn cached(&self, (group, resource): ReadFrom, namespace: &str, name: &str) -> Option<Arc<Object>> {
-        let store = self.0.built_in(group, "v1", resource).ok()?;
+        let store = self.context.built_in(group, "v1", resource).ok()?;
         Some(store.cached(&store.key(namespace, name))?.object)
     }
 
@@ -31,28 +49,32 @@ impl Lookup for Looking<'_> {
         name: &'a str,
     ) -> Eventual<'a, Result<Option<Arc<Object>>, Status>> {
         Eventual::later(async move {
-            let store = self.0.built_in(group, "v1", resource)?;
+            let store = self.context.built_in(group, "v1", resource)?;
             Ok(store.live(&store.key(namespace, name)).await?.map(|found| found.object))
         })
     }
 
     fn marked(&self, (group, resource): ReadFrom, mark: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.0.built_in(group, "v1", resource) else { return Vec::new() };
+        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Vec::new() };
         let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
         let all = snapshot.range(&store.reach(None, None), None);
         all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect()
     }
 
     fn in_namespace(&self, (group, resource): ReadFrom, namespace: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.0.built_in(group, "v1", resource) else { return Vec::new() };
+        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Vec::new() };
         let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
         snapshot.range(&store.reach(Some(namespace), None), None).cloned().collect()
     }
 
+    fn goes_to(&self, namespace: &Arc<Object>) {
+        self.home.get_or_init(|| namespace.clone());
+    }
+
     fn fresh(&self, (group, resource): ReadFrom) -> Admitted<'_> {
         Eventual::later(async move {
-            let deadline = self.0.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-            let store = self.0.built_in(group, "v1", resource)?;
+            let deadline = self.context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
+            let store = self.context.built_in(group, "v1", resource)?;
             store.cacher.fresh(deadline).await.map(drop).map_err(|error| errors::cache(&error))
         })
     }
@@ -60,17 +82,23 @@ impl Lookup for Looking<'_> {
     fn kind(&self, api_version: &str, kind: &str) -> Option<KindServed> {
         let (group, version) = split_api_version(api_version);
         let wanted = GroupVersionKind::new(group, version, kind);
-        let catalog = self.0.catalog();
+        let catalog = self.context.catalog();
         let served = catalog.iter().find(|served| served.gvk == wanted && served.store.is_some())?;
         Some(KindServed { resource: served.resource().to_owned(), namespaced: served.namespaced })
     }
 
     fn make_namespace<'a>(&'a self, name: &'a str) -> Admitted<'a> {
         Eventual::later(async move {
-            let served = self.0.catalog().resource("", "v1", "namespaces").cloned();
+            let served = self.context.catalog().resource("", "v1", "namespaces").cloned();
             let served = served.ok_or_else(|| Status::internal("namespaces are not served"))?;
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            match self.0.own_writes.verbs()?.create(Target::of_server(served, None, None), namespace).await {
+            match self
+                .context
+                .own_writes
+                .verbs()?
+                .create(Target::of_server(served, None, None), namespace)
+                .await
+            {
                 Err(status) if status.reason == Reason::AlreadyExists => Ok(()),
                 made => made,
             }
@@ -94,6 +122,6 @@ impl PluginTimes for Looking<'_> {
             AdmissionStep::Mutate => PluginStep::Admit,
             AdmissionStep::Validate => PluginStep::Validate,
         };
-        self.0.config.webhook_metrics.plugins.took(place, (step, operation(verb)), is_refused, took);
+        self.context.config.webhook_metrics.plugins.took(place, (step, operation(verb)), is_refused, took);
     }
 }

@@ -194,6 +194,13 @@ impl Registry {
         informer::current_revision(&self.0).await
     }
 
+    /// Waits until every create has ended that had seen its namespace live by now. Who has seen a namespace
+    /// on its way out, and has waited for this, finds in the store whatever is created there; but for what a
+    /// client gave up on, which is there with the next write of whoever waited, or is not. Cancel-safe.
+    pub async fn creates_ended(&self) {
+        self.0.creates.ended().await;
+    }
+
     /// Tells of every catalog that is published from now on.
     pub fn catalog_changes(&self) -> CatalogChanges {
         informer::catalog_changes(&self.0)

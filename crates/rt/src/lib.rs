@@ -2,9 +2,9 @@
 //! end.
 //!
 //! In: nothing. Out: [`Clock`], [`Random`], [`Tasks`], [`long_turns`], [`blocking`], [`background`],
-//! [`promptly`], [`apart`], [`apart_task`], [`Bell`], [`Stagger`], [`prefetch`]. Every other crate takes
-//! these as values, so that a test decides what time it is and which numbers are drawn. Never: knows
-//! Kubernetes, does IO.
+//! [`promptly`], [`apart`], [`apart_task`], [`Bell`], [`Stagger`], [`UnderWay`], [`prefetch`]. Every other
+//! crate takes these as values, so that a test decides what time it is and which numbers are drawn. Never:
+//! knows Kubernetes, does IO.
 
 mod apart_tasks;
 mod background;
@@ -20,6 +20,7 @@ mod sync;
 mod tasks;
 mod told;
 mod turns;
+mod under_way;
 
 pub use apart_tasks::{ApartTask, apart_task};
 pub use background::{Background, NotYet, apart, background, promptly};
@@ -33,3 +34,4 @@ pub use tasks::{CutOnDrop, Raised, Shutdown, Tasks};
 pub use tokio::time::{Duration, Instant};
 pub use told::Told;
 pub use turns::{LongTurns, TURN_CPU_MAX, long_turns, used_cpu};
+pub use under_way::{OneUnderWay, UnderWay};

@@ -18,7 +18,7 @@ mod external_ips;
 mod fill;
 mod in_use_protection;
 mod limit_ranger;
-mod namespace_lifecycle;
+pub(crate) mod namespace_lifecycle;
 mod namespaces;
 mod node_features;
 mod node_objects;

@@ -2,9 +2,11 @@
 //! subresource: an eviction, a binding, a token.
 //!
 //! A miss in the cache is judged again on the live object, so that a namespace counts from the moment that
-//! its creation was acknowledged.
+//! its creation was acknowledged. Who stores the object looks again: what is asked in between may take long.
 //!
 //! Source: apiserver v0.36.3 `admission/plugin/namespace/lifecycle`.
+
+use std::sync::Arc;
 
 use forebay_api::Eventual;
 use forebay_apimachinery::{Cause, CauseReason, Status};
@@ -38,18 +40,33 @@ impl Plugin for NamespaceLifecycle {
     ) -> Admitted<'a> {
         let namespace = write.of.namespace;
         if let Some(found) = tools.lookup.cached(NAMESPACES, "", namespace) {
-            return Eventual::Now(judged(write, object, &found));
+            return Eventual::Now(admitted(write, object, tools, &found));
         }
         Eventual::later(async move {
             match tools.lookup.live(NAMESPACES, "", namespace).wait().await? {
-                Some(found) => judged(write, object, &found),
+                Some(found) => admitted(write, object, tools, &found),
                 None => Err(Status::not_found("", "namespaces", namespace)),
             }
         })
     }
 }
 
-fn judged(write: &WriteAttributes<'_>, object: &Value, found: &Object) -> Result<(), Status> {
+fn admitted(
+    write: &WriteAttributes<'_>,
+    object: &Value,
+    tools: &Tools<'_>,
+    found: &Arc<Object>,
+) -> Result<(), Status> {
+    judge_namespace(found, write, object)?;
+    tools.lookup.goes_to(found);
+    Ok(())
+}
+
+/// Whether a namespace takes what is created in it.
+///
+/// # Errors
+/// 403 for `object` where the namespace is on its way out.
+pub fn judge_namespace(found: &Object, write: &WriteAttributes<'_>, object: &Value) -> Result<(), Status> {
     if found.field(PHASE) != Some("Terminating") {
         return Ok(());
     }

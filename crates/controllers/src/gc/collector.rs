@@ -158,9 +158,7 @@ impl Collector {
                     }
                     Notice::Deleted(object) => {
                         let uid = Meta::of(&object).uid;
-                        if self.graph.is_owner(&uid) {
-                            self.found.lose(&uid);
-                        }
+                        self.found.lose(&uid);
                         self.graph.remove(&uid, &mut touched);
                         self.unknown.remove(&*uid);
                     }

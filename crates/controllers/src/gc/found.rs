@@ -1,11 +1,12 @@
 //! Owners that were found, so that the next dependent of theirs need not ask for them again.
 //!
 //! A ReplicaSet is found for its first pod, and is there for the thousandth: until it is seen to be deleted,
-//! which touches all who name it. In: references whose owners were found, and what is seen of owners. Out:
-//! whether all owners of a dependent are known to be there. Never: that an owner is gone; what is not known
-//! here is asked for. Owned by the collector's task.
+//! which touches all who name it. In: references whose owners were found, and what is seen to be deleted,
+//! whether or not anybody names it then: somebody may later. Out: whether all owners of a dependent are known
+//! to be there. Never: that an owner is gone; what is not known here is asked for. Owned by the collector's
+//! task.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::graph::Uid;
 use crate::limits;
@@ -23,8 +24,12 @@ struct Place {
 /// The owners.
 #[derive(Default)]
 pub struct FoundOwners {
+    // <= FOUND_OWNERS_MAX
     by_uid: HashMap<Uid, Place>,
-    // What was asked for before the last loss may have been lost since.
+    // Uids of what was deleted last: whoever asked for one of them before may have found it. None of them
+    // comes back. <= FOUND_OWNERS_MAX
+    gone: HashSet<Uid>,
+    // What was asked for before the last loss may have been lost since, and is not in `gone`.
     losses: u64,
 }
 
@@ -45,12 +50,12 @@ impl FoundOwners {
     }
 
     /// The owners that `references` name from `namespace` were there when they were asked for, which began at
-    /// `asked`. Nothing is kept if an owner was lost since.
+    /// `asked`. Nothing is kept of those that are gone since.
     pub fn keep(&mut self, asked: AskedWhen, namespace: &str, references: Vec<OwnerReference>) {
         if asked != self.begin() {
             return;
         }
-        for reference in references {
+        for reference in references.into_iter().filter(|reference| !self.gone.contains(&*reference.uid)) {
             if self.by_uid.len() >= limits::FOUND_OWNERS_MAX {
                 self.by_uid.clear();
             }
@@ -60,16 +65,24 @@ impl FoundOwners {
         }
     }
 
-    /// Something named as an owner is gone, or on its way.
+    /// Something is gone, or on its way: an owner, if anybody names it.
     pub fn lose(&mut self, uid: &str) {
-        self.losses += 1;
         self.by_uid.remove(uid);
+        if self.gone.contains(uid) {
+            return;
+        }
+        if self.gone.len() >= limits::FOUND_OWNERS_MAX {
+            self.gone.clear();
+            self.losses += 1;
+        }
+        self.gone.insert(uid.into());
     }
 
     /// Owners may be gone of which nothing was seen.
     pub fn lose_all(&mut self) {
         self.losses += 1;
         self.by_uid.clear();
+        self.gone.clear();
     }
 }
 
@@ -122,11 +135,27 @@ mod tests {
         found.keep(found.begin(), "a", vec![reference("1", "one"), reference("2", "two")]);
         let asked = found.begin();
         found.lose("1");
+        found.keep(asked, "a", vec![reference("1", "one"), reference("3", "three")]);
+        assert!(!found.has_all("a", &[reference("1", "one")]));
+        assert!(found.has_all("a", &[reference("2", "two"), reference("3", "three")]));
+        let asked = found.begin();
+        found.lose_all();
+        found.keep(asked, "a", vec![reference("2", "two")]);
+        assert!(!found.has_all("a", &[reference("2", "two")]));
+    }
+
+    #[test]
+    fn what_was_asked_for_before_more_losses_than_are_remembered_is_not_kept() {
+        let mut found = FoundOwners::default();
+        let asked = found.begin();
+        found.lose("1");
+        for number in 0..=limits::FOUND_OWNERS_MAX {
+            found.lose(&format!("other-{number}"));
+            assert!(found.gone.len() <= limits::FOUND_OWNERS_MAX);
+        }
+        assert!(!found.gone.contains("1"), "it is forgotten");
         found.keep(asked, "a", vec![reference("1", "one")]);
         assert!(!found.has_all("a", &[reference("1", "one")]));
-        assert!(found.has_all("a", &[reference("2", "two")]));
-        found.lose_all();
-        assert!(!found.has_all("a", &[reference("2", "two")]));
     }
 
     #[test]

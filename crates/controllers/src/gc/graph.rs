@@ -156,11 +156,6 @@ impl Graph {
         }
     }
 
-    /// Whether somebody names `uid` as an owner.
-    pub fn is_owner(&self, uid: &str) -> bool {
-        self.dependents.contains_key(uid)
-    }
-
     pub fn phase(&self, uid: &str) -> Option<DeletionState> {
         self.node(uid).map(|node| node.phase)
     }

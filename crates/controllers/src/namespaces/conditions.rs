@@ -63,12 +63,19 @@ fn wanted(content: &Content) -> [Wanted; 5] {
         |kind, reason, message: &str| Wanted { kind, reason, message: message.to_string(), holds: false };
     let bad = |kind, reason, message| Wanted { kind, reason, message, holds: true };
     [
-        // What is served is known here, and its versions were parsed when it was: these two never fail.
-        ok(
-            "NamespaceDeletionDiscoveryFailure",
-            "ResourcesDiscovered",
-            "All resources successfully discovered",
-        ),
+        match content.undiscovered.len() {
+            0 => ok(
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            count => bad(
+                "NamespaceDeletionDiscoveryFailure",
+                "DiscoveryFailed",
+                format!("Discovery failed for some groups, {count} failing: {}", undiscovered(content)),
+            ),
+        },
+        // The versions were parsed when they were served: this one never fails.
         ok(
             "NamespaceDeletionGroupVersionParsingFailure",
             "ParsedGroupVersions",
@@ -112,6 +119,12 @@ fn wanted(content: &Content) -> [Wanted; 5] {
     ]
 }
 
+fn undiscovered(content: &Content) -> String {
+    let told = |version: &String| format!("{version}: stale GroupVersion discovery: {version}");
+    let all: Vec<String> = content.undiscovered.iter().map(told).collect();
+    format!("unable to retrieve the complete list of server APIs: {}", all.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +147,7 @@ mod tests {
             remaining: [("widgets.example.io".to_string(), 2), ("pods.".to_string(), 1)].into(),
             finalizers: [("example.io/hold".to_string(), 2)].into(),
             failures: vec!["b".into(), "a".into()],
+            undiscovered: vec!["example.io/v1".into()],
             waits_for_pods: false,
         };
         assert!(update(&mut status, &held, "t1"));
@@ -141,7 +155,7 @@ mod tests {
         assert_eq!(
             shown(&status),
             [
-                "NamespaceDeletionDiscoveryFailure False t1 ResourcesDiscovered",
+                "NamespaceDeletionDiscoveryFailure True t1 DiscoveryFailed",
                 "NamespaceDeletionGroupVersionParsingFailure False t1 ParsedGroupVersions",
                 "NamespaceDeletionContentFailure True t1 ContentDeletionFailed",
                 "NamespaceContentRemaining True t1 SomeResourcesRemain",
@@ -157,6 +171,11 @@ mod tests {
                 "Some resources are remaining: pods. has 1 resource instances, widgets.example.io has 2 resource instances",
                 "Some content in the namespace has finalizers remaining: example.io/hold in 2 resource instances",
             ]
+        );
+        assert_eq!(
+            status["conditions"][0]["message"],
+            "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: \
+             example.io/v1: stale GroupVersion discovery: example.io/v1"
         );
         assert!(update(&mut status, &Content::default(), "t3"));
         assert_eq!(

@@ -1,12 +1,14 @@
 //! What is in a namespace, resource by resource: deleted as far as it lets itself be, and counted.
 //!
-//! Pods go first, and nothing else is touched while there are any: they may still use it.
+//! Pods go first, and nothing else is touched while there are any: they may still use it. What other servers
+//! keep there goes last.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use forebay_api::{Elsewhere, ResourceElsewhere};
 use forebay_apimachinery::options::{DeleteOptions, PropagationPolicy};
-use forebay_apimachinery::{Reason, Status};
+use forebay_apimachinery::{Reason, ResourceAttributes, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::Target;
 use serde_json::Value;
@@ -26,6 +28,8 @@ pub struct Content {
     pub finalizers: BTreeMap<String, usize>,
     /// What went wrong, resource by resource.
     pub failures: Vec<String>,
+    /// Versions that other servers serve of which nobody knows now what they have, in order.
+    pub undiscovered: Vec<String>,
     /// Pods are on their way out: what else there is was not looked at.
     pub waits_for_pods: bool,
 }
@@ -34,24 +38,74 @@ impl Content {
     pub fn is_left(&self) -> bool {
         !self.remaining.is_empty()
     }
+
+    /// What is in the way of letting go, whatever is left.
+    pub fn all_failures(&self) -> Vec<String> {
+        let undiscovered = self.undiscovered.iter().map(|version| format!("{version} is not there"));
+        self.failures.iter().cloned().chain(undiscovered).collect()
+    }
 }
 
 /// Deletes everything in `namespace` once, and tells what is left.
-pub async fn delete(registry: &ActingRegistry, namespace: &str) -> Content {
+pub async fn delete(
+    registry: &ActingRegistry,
+    elsewhere: Option<&dyn Elsewhere>,
+    namespace: &str,
+) -> Content {
     let mut content = Content::default();
-    let resources = deletable(registry);
-    let (pods, others): (Vec<_>, Vec<_>) = resources.into_iter().partition(|served| served.is("", "pods"));
-    for served in pods {
-        content.take(&served, namespace, delete_all(registry, &served, namespace).await, registry);
+    let served = elsewhere.map(|elsewhere| elsewhere.served()).transpose().unwrap_or_else(|status| {
+        content.failures.push(status.message);
+        None
+    });
+    let served = served.unwrap_or_default();
+    content.undiscovered = served.unknown;
+    let (pods, others): (Vec<_>, Vec<_>) =
+        deletable(registry).into_iter().partition(|served| served.is("", "pods"));
+    for pods in pods {
+        content.take(&pods, namespace, delete_all(registry, &pods, namespace).await, registry);
     }
     if content.is_left() {
         content.waits_for_pods = true;
         return content;
     }
-    for served in others {
-        content.take(&served, namespace, delete_all(registry, &served, namespace).await, registry);
+    for other in others {
+        content.take(&other, namespace, delete_all(registry, &other, namespace).await, registry);
+    }
+    for resource in &served.resources {
+        let Some(elsewhere) = elsewhere else { break };
+        match delete_elsewhere(registry, elsewhere, resource, namespace).await {
+            Ok(left) => {
+                let of = (&*resource.group, &*resource.version, &*resource.resource);
+                content.add(of, namespace, left, registry);
+            }
+            Err(status) => content.failures.push(status.message),
+        }
     }
     content
+}
+
+/// The same on another server, which asks once more whether the account may.
+async fn delete_elsewhere(
+    registry: &ActingRegistry,
+    elsewhere: &dyn Elsewhere,
+    resource: &ResourceElsewhere,
+    namespace: &str,
+) -> Result<Left, Status> {
+    let of = ResourceAttributes {
+        group: &resource.group,
+        version: &resource.version,
+        resource: &resource.resource,
+        namespace,
+        ..ResourceAttributes::default()
+    };
+    let verb = if resource.has_collections { Verb::DeleteCollection } else { Verb::Delete };
+    let account = registry.account_that_may(&verb, of).await?;
+    let found = elsewhere.delete_all(account, resource, namespace).await?;
+    let mut left = Left { count: found.count, ..Left::default() };
+    for finalizer in found.finalizers {
+        *left.finalizers.entry(finalizer).or_default() += 1;
+    }
+    Ok(left)
 }
 
 /// The namespaced resources whose objects can be deleted, each in the version that it is stored in, or in
@@ -177,20 +231,27 @@ impl Content {
             }
             Err(status) => return self.failures.push(status.message),
         };
+        self.add((served.group(), &served.gvr.version, served.resource()), namespace, left, registry);
+    }
+
+    fn add(
+        &mut self,
+        (group, version, resource): (&str, &str, &str),
+        namespace: &str,
+        left: Left,
+        registry: &ActingRegistry,
+    ) {
         let now_ms = registry.clock().unix_ms() as i64;
         let expected = !left.finalizers.is_empty() || left.grace_until_ms.is_some_and(|end| end > now_ms);
         match left.failure {
             Some(failure) => self.failures.push(failure),
             None if left.count > 0 && !expected => self.failures.push(format!(
-                "unexpected items still remain in namespace: {namespace} for gvr: {}/{}, Resource={}",
-                served.group(),
-                served.gvr.version,
-                served.resource()
+                "unexpected items still remain in namespace: {namespace} for gvr: {group}/{version}, Resource={resource}"
             )),
             None => {}
         }
         if left.count > 0 {
-            self.remaining.insert(format!("{}.{}", served.resource(), served.group()), left.count);
+            self.remaining.insert(format!("{resource}.{group}"), left.count);
         }
         for (finalizer, count) in left.finalizers {
             *self.finalizers.entry(finalizer).or_default() += count;

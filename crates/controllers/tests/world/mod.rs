@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use forebay_api::{Answer, Authorizer, Because, Body, Decision, Eventual, PatchKind, Rules};
+use forebay_api::{Answer, Authorizer, Because, Body, Decision, Elsewhere, Eventual, PatchKind, Rules};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
 };
@@ -28,6 +28,7 @@ pub struct World {
     clock: Clock,
     tasks: Tasks,
     pub authorizer: Arc<dyn Authorizer>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 /// Nobody is refused anything.
@@ -49,17 +50,26 @@ impl World {
 
     /// The same, where `authorizer` says who may do what.
     pub async fn asking(authorizer: Arc<dyn Authorizer>, controllers: &str) -> World {
+        World::beside(None, authorizer, controllers).await
+    }
+
+    /// The same beside other servers.
+    pub async fn beside(
+        elsewhere: Option<Arc<dyn Elsewhere>>,
+        authorizer: Arc<dyn Authorizer>,
+        controllers: &str,
+    ) -> World {
         let (clock, hand) = Clock::manual(1_700_000_000_000);
         let options = Options { clock: clock.clone(), ..Options::default() };
         let engine = Engine::open_in_memory(options).expect("opens");
-        World::on(engine, clock, hand, authorizer, controllers).await
+        World::on(engine, (clock, hand), authorizer, elsewhere, controllers).await
     }
 
     async fn on(
         engine: Arc<Engine>,
-        clock: Clock,
-        hand: ManualClock,
+        (clock, hand): (Clock, ManualClock),
         authorizer: Arc<dyn Authorizer>,
+        elsewhere: Option<Arc<dyn Elsewhere>>,
         controllers: &str,
     ) -> World {
         let tasks = Tasks::new();
@@ -79,16 +89,18 @@ impl World {
             root_ca: Arc::new(|_| CA.to_string()),
             authorizer: authorizer.clone(),
             signing: Some(signing()),
+            elsewhere: elsewhere.clone(),
         };
         forebay_controllers::start(&config, &registry, Random::system(), &tasks);
-        World { registry, hand, engine, clock, tasks, authorizer }
+        World { registry, hand, engine, clock, tasks, authorizer, elsewhere }
     }
 
     /// Drops everything but the store, and starts again with these controllers.
     pub async fn restart(self, controllers: &str) -> World {
         assert!(self.tasks.stop(Duration::from_secs(60)).await, "every task ends");
         drop(self.registry);
-        World::on(self.engine, self.clock, self.hand, self.authorizer, controllers).await
+        let World { engine, clock, hand, authorizer, elsewhere, .. } = self;
+        World::on(engine, (clock, hand), authorizer, elsewhere, controllers).await
     }
 
     /// `group@version/resource[/namespace][/name][/subresource]`.

@@ -23,7 +23,7 @@ use forebay_catalog::groups::group_priority;
 use forebay_catalog::{Catalog, Served, SubresourceInfo};
 use serde::Serialize;
 
-pub use extensions::{Extension, Extensions};
+pub use extensions::{Extension, ExtensionResource, Extensions};
 pub use paths::root_paths;
 
 /// The named groups that are served from the first version on.

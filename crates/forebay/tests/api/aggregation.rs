@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::hanging::{away, have_come};
-use crate::common::aggregated::{API_SERVICE, Aggregated, FLUNDERS, GROUP, VERSION};
+use crate::common::aggregated::{API_SERVICE, Aggregated, FLUNDERS, GROUP, KEPT, VERSION};
 use crate::common::{Ask, Client, Protocol, Scratch, Server, WAIT, text};
 
 const PUBLISHED: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
@@ -22,8 +22,12 @@ struct World {
 
 impl World {
     async fn new() -> World {
+        World::with(&["--authorization-mode=AlwaysAllow"]).await
+    }
+
+    async fn with(flags: &[&str]) -> World {
         let scratch = Scratch::new();
-        let server = Server::start(&scratch, &["--authorization-mode=AlwaysAllow"]).await;
+        let server = Server::start(&scratch, flags).await;
         let admin = server.admin().await;
         let proxies = admin.get(PUBLISHED).await.expect(200);
         let aggregated = Aggregated::start(text(&proxies, "/data/requestheader-client-ca-file")).await;
@@ -132,6 +136,41 @@ async fn another_server_is_asked_in_the_name_of_who_asks_and_of_nobody_else() {
         assert_eq!(admin.post(FLUNDERS, &flunder).await.expect(201), flunder);
         assert_eq!(world.aggregated.asked().len(), 1);
     }
+}
+
+#[tokio::test]
+async fn what_another_server_keeps_in_a_namespace_goes_with_it_in_the_name_of_the_controller() {
+    // Of RBAC, too: the role of the controller is for all groups.
+    let world = World::with(&["--authorization-mode=RBAC", "--controllers=namespace-controller"]).await;
+    world.aggregated.keeps(2);
+    world.register().await;
+    let x = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "x" } });
+    let end_namespace = async || {
+        world.admin.post("/api/v1/namespaces", &x).await.expect(201);
+        world.aggregated.asked();
+        world.admin.delete("/api/v1/namespaces/x").await.expect(200);
+        let gone = async {
+            while world.admin.get("/api/v1/namespaces/x").await.code != 404 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(WAIT, gone).await.expect("in time");
+        assert_eq!(world.aggregated.kept(), 0);
+        world.aggregated.asked()
+    };
+    let asked = end_namespace().await;
+    assert!(
+        asked
+            .iter()
+            .any(|asked| asked.line == format!("DELETE {KEPT}?propagationPolicy=Background HTTP/1.1"))
+    );
+    let account = "system:serviceaccount:kube-system:namespace-controller";
+    assert!(asked.iter().all(|asked| asked.all("x-remote-user") == [account]));
+    world.aggregated.keeps(3);
+    world.aggregated.deletes_only_singly();
+    let asked = end_namespace().await;
+    let of_one = format!("DELETE {KEPT}/f");
+    assert_eq!(asked.iter().filter(|asked| asked.line.starts_with(&of_one)).count(), 3);
 }
 
 #[tokio::test]

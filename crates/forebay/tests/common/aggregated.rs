@@ -4,7 +4,7 @@
 //! Never: a client that shows no certificate of a proxy.
 
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
@@ -24,6 +24,8 @@ pub const GROUP: &str = "wardle.example.com";
 pub const VERSION: &str = "v1alpha1";
 /// What it serves.
 pub const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+/// Where it keeps some, once it does.
+pub const KEPT: &str = "/apis/wardle.example.com/v1alpha1/namespaces/x/flunders";
 /// Where it is registered.
 pub const API_SERVICE: &str = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.wardle.example.com";
 
@@ -43,6 +45,11 @@ struct Shared {
     is_modern: AtomicBool,
     /// What it says of its version has no end, and of all else it says nothing.
     rambles: AtomicBool,
+    /// They can be deleted; for all that, not as a collection.
+    deletes: AtomicBool,
+    only_singly: AtomicBool,
+    /// How many there are in `x`.
+    kept: AtomicUsize,
     asked: Mutex<Vec<Asked>>,
     /// What watches are told: how many events, and that they break off.
     events: watch::Sender<(usize, bool)>,
@@ -105,6 +112,22 @@ impl Aggregated {
     /// From now on what it says of its version has no end, and it says nothing else of itself.
     pub fn rambles(&self) {
         self.shared.rambles.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on there are so many in `x`, which can be deleted.
+    pub fn keeps(&self, count: usize) {
+        self.shared.deletes.store(true, Ordering::Relaxed);
+        self.shared.kept.store(count, Ordering::Relaxed);
+    }
+
+    /// From now on they are deleted one by one, whatever it says.
+    pub fn deletes_only_singly(&self) {
+        self.shared.only_singly.store(true, Ordering::Relaxed);
+    }
+
+    /// How many there are in `x`.
+    pub fn kept(&self) -> usize {
+        self.shared.kept.load(Ordering::Relaxed)
     }
 
     /// Its watches send one more event.
@@ -215,9 +238,13 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
     let (code, content_type, body) = if shared.is_ill.load(Ordering::Relaxed) {
         ("500 Internal Server Error", "text/plain", "ill".to_owned())
     } else if path == "/apis" && shared.is_modern.load(Ordering::Relaxed) {
+        let verbs = match shared.deletes.load(Ordering::Relaxed) {
+            true => json!(["delete", "deletecollection", "get", "list"]),
+            false => json!(["get", "list"]),
+        };
         let items = json!([{ "metadata": { "name": GROUP }, "versions": [{ "version": VERSION, "resources": [{
             "resource": "flunders", "responseKind": { "group": "", "version": "", "kind": "Flunder" },
-            "scope": "Namespaced", "singularResource": "flunder", "verbs": ["get", "list"],
+            "scope": "Namespaced", "singularResource": "flunder", "verbs": verbs,
             "categories": ["fish"],
         }] }] }]);
         let body = json!({ "kind": "APIGroupDiscoveryList", "items": items });
@@ -247,6 +274,20 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
         ("201 Created", "application/json", asked.body)
     } else if path == FLUNDERS {
         let list = json!({ "kind": "FlunderList", "apiVersion": format!("{GROUP}/{VERSION}"), "items": [] });
+        ("200 OK", "application/json", list.to_string())
+    } else if path == KEPT && asked.line.starts_with("DELETE") && shared.only_singly.load(Ordering::Relaxed) {
+        ("405 Method Not Allowed", "application/json", json!({ "kind": "Status" }).to_string())
+    } else if path.starts_with(&format!("{KEPT}/")) {
+        shared.kept.fetch_sub(1, Ordering::Relaxed);
+        ("200 OK", "application/json", json!({ "kind": "Status" }).to_string())
+    } else if path == KEPT {
+        if asked.line.starts_with("DELETE") {
+            shared.kept.store(0, Ordering::Relaxed);
+        }
+        let one = |at| json!({ "metadata": { "name": format!("f{at}") } });
+        let items: Vec<Value> = (0..shared.kept.load(Ordering::Relaxed)).map(one).collect();
+        let list =
+            json!({ "kind": "FlunderList", "apiVersion": format!("{GROUP}/{VERSION}"), "items": items });
         ("200 OK", "application/json", list.to_string())
     } else if path.starts_with("/containerLogs/") && path.ends_with("/waits") {
         ("400 Bad Request", "text/plain", "container \"waits\" in pod \"p\" is waiting to start".to_owned())

@@ -12,7 +12,7 @@ use forebay_strategy as strategy;
 use super::convert;
 use super::deletion::Then;
 use super::flow::{Flow, Passed};
-use super::{Input, Write};
+use super::{Input, Write, home};
 use crate::after;
 use crate::context::Context;
 use crate::incoming::name_of;
@@ -71,6 +71,8 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
     let written = served.encode_new(proposed, write.fields.as_deref())?;
     let value = convert::stored(write, written.clone()).await?;
     let mode = write.mode;
+    let under_way = write.home.as_ref().map(|_| context.creates.begin());
+    home::check(write, context, &name).await?;
     let create = store.create(key.clone(), value, ttl, mode);
     let mut created = asked(&target.context, mode == Mode::Commit, create).await;
     if let Err(Some(status)) = &created
@@ -80,6 +82,7 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
         let create = store.create(key, smaller, ttl, mode);
         created = asked(&target.context, mode == Mode::Commit, create).await;
     }
+    drop(under_way);
     match created {
         Ok(object) => {
             write.done = Some(Done::Put { object });

@@ -101,8 +101,8 @@ async fn validate_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Resu
 /// # Errors
 /// The refusal.
 pub(super) async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    let Write { verb, target, old, mode, proposed, sent, input, judged_as, .. } = write;
-    let (mut attributes, looking) = (attributes(verb, target, old.as_ref(), *mode), Looking(context));
+    let Write { verb, target, old, mode, proposed, sent, input, judged_as, home, .. } = write;
+    let (mut attributes, looking) = (attributes(verb, target, old.as_ref(), *mode), Looking::of(context));
     if matches!(input, Input::Binding(_)) {
         // It is filled in itself, and its pod takes over what it says then.
         if let Some(asked) = judged_as {
@@ -111,13 +111,16 @@ pub(super) async fn fill_in(write: &mut Write<'_>, context: &Arc<Context>) -> Re
         return context.admission.mutate(&attributes, sent, &tools(&looking, target)).await;
     }
     attributes.sent = sent;
-    context.admission.mutate(&attributes, proposed, &tools(&looking, target)).await
+    context.admission.mutate(&attributes, proposed, &tools(&looking, target)).await?;
+    // The first one counts: a later round may find another of that name.
+    *home = home.take().or_else(|| looking.into_home());
+    Ok(())
 }
 
 /// What the kind's rules, its schema and plugins have against the object.
 pub(super) fn validate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
     let now = {
-        let (about, looking) = (write.asked_attributes(), Looking(context));
+        let (about, looking) = (write.asked_attributes(), Looking::of(context));
         match context.admission.causes(&about, &write.proposed, &tools(&looking, write.target)) {
             Eventual::Now(causes) => Some(causes),
             Eventual::Later(_) => None,
@@ -128,7 +131,7 @@ pub(super) fn validate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) 
         Some(causes) => Eventual::Now(valid(write, causes)),
         None => Eventual::later(async move {
             let causes = {
-                let (about, looking) = (write.asked_attributes(), Looking(context));
+                let (about, looking) = (write.asked_attributes(), Looking::of(context));
                 let tools = tools(&looking, write.target);
                 context.admission.causes(&about, &write.proposed, &tools).wait().await
             };
@@ -206,7 +209,7 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
     Eventual::later(timed(context, of, async move {
         let Write { verb, target, old, mode, proposed, .. } = &*write;
         let attributes = attributes(verb, target, old.as_ref(), *mode);
-        let looking = Looking(context);
+        let looking = Looking::of(context);
         let note = |key: String, value: String| target.context.annotate(|| (key, value));
         let audit: Option<Note<'_>> = target.context.audit.is_some().then_some(&note);
         let tools_of_policy = Tools { audit, ..tools(&looking, target) };
@@ -222,7 +225,7 @@ pub(super) fn by_policy<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>)
 }
 
 fn tools<'l>(looking: &'l Looking<'_>, target: &'l Target) -> Tools<'l> {
-    let context = looking.0;
+    let context = looking.context();
     let (authorizer, admission) = (&*context.config.authorizer, &context.admission);
     let (security, settings) = (admission.security(), admission.settings());
     Tools {

@@ -12,6 +12,7 @@ mod decode;
 pub(crate) mod deletion;
 mod escalation;
 mod flow;
+mod home;
 mod judge;
 mod own;
 mod param_rights;
@@ -36,6 +37,7 @@ use forebay_apimachinery::{GroupVersionKind, ResourceAttributes, Status, Verb};
 use forebay_catalog::Served;
 use forebay_catalog::store::{Attempts, Current, Done, Mode, Store};
 use forebay_fieldmanager::Sent;
+use forebay_object::Object;
 use forebay_quota::Charged;
 use serde_json::Value;
 
@@ -97,6 +99,8 @@ pub(crate) struct Write<'w> {
     pub(crate) told: Vec<String>,
     /// What the client is told of the object.
     pub(crate) remarks: Vec<String>,
+    /// The namespace that took a new object, as it was when plugins were asked.
+    home: Option<Arc<Object>>,
     /// What the object takes that only one may have.
     pub(crate) claims: WriteClaims,
     /// What is counted of it in the quotas of its namespace: a later round counts what it needs beyond that.
@@ -198,6 +202,7 @@ impl<'w> Write<'w> {
             problems: Vec::new(),
             told: Vec::new(),
             remarks: Vec::new(),
+            home: None,
             claims: WriteClaims::none(),
             charged: Charged::default(),
             then: None,
