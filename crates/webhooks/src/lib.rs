@@ -19,6 +19,7 @@ pub mod limits;
 mod metrics;
 mod plugin_metrics;
 mod policy_metrics;
+mod reinvoked;
 mod review;
 mod status;
 
@@ -31,4 +32,5 @@ pub use metrics::{
 };
 pub use plugin_metrics::{PLUGIN_BOUNDS, PluginCounted, PluginMetrics, PluginStep};
 pub use policy_metrics::{POLICY_BOUNDS, PoliciesCounted, PolicyDurations, PolicyMetrics};
+pub use reinvoked::Reinvoked;
 pub use review::Review;

@@ -9,14 +9,14 @@ use forebay_apimachinery::{Cause, Status};
 use forebay_catalog::Target;
 use forebay_fieldmanager::Managed;
 use forebay_strategy as strategy;
-use forebay_webhooks::PluginStep;
+use forebay_webhooks::{PluginStep, Reinvoked};
 use serde_json::Value;
 
 use super::flow::{Flow, Passed};
 use super::param_rights;
 use super::policies::{self, Round};
 use super::timed::{Timed, operation, timed};
-use super::webhooks::{self, Reinvoked};
+use super::webhooks;
 use super::{Input, Write, attributes};
 use crate::context::Context;
 use crate::incoming::name_of;
@@ -49,16 +49,23 @@ async fn ask_outside(write: &mut Write<'_>, context: &Arc<Context>) -> Result<()
     let of = operation(&write.verb);
     let asked = policies::mutate(write, context, &Round::First);
     let mutated = timed(context, (Timed::MutatingPolicies, of), asked).await?;
-    let mut reinvoked = Reinvoked::of(write, mutated.is_changed);
+    let mut reinvoked = Reinvoked::begun(has_fine_time(write) && !mutated.is_changed);
     let asked = webhooks::mutate(write, context, &mut reinvoked);
     timed(context, (Timed::MutatingWebhooks, of), asked).await?;
-    if mutated.is_changed || reinvoked.is_changed {
+    if mutated.is_changed || reinvoked.has_changed() {
         fill_in(write, context).await?;
         policies::mutate(write, context, &Round::Again(mutated.again)).await?;
         webhooks::mutate(write, context, &mut reinvoked.again()).await?;
         keep_owners(write, owners);
     }
     Ok(())
+}
+
+/// Whether the object, as Go has it, has a time of its clock in `managedFields`: those of a custom resource
+/// are text there.
+fn has_fine_time(write: &Write<'_>) -> bool {
+    let is_text = write.served().is_custom() && write.sent.is_null();
+    write.is_stamped && !is_text
 }
 
 /// Puts the owners of fields back where a policy or a webhook left what cannot be read.

@@ -6,10 +6,8 @@
 mod ask;
 mod mutate;
 mod reached;
-mod reinvoked;
 mod validate;
 
 pub(super) use mutate::mutate;
 pub(crate) use reached::reached as reach;
-pub(super) use reinvoked::Reinvoked;
 pub(super) use validate::validate;

@@ -8,10 +8,9 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::{Reason, Status, json};
-use forebay_webhooks::{CallFailure, Decided, Webhook, WebhookSort};
+use forebay_webhooks::{CallFailure, Decided, Reinvoked, Webhook, WebhookSort};
 
 use super::ask::{Asking, Heard, Invocation, Shown, are_asked, keep};
-use super::reinvoked::Reinvoked;
 use crate::context::Context;
 use crate::limits::TOLD_MAX;
 use crate::patch::{self, Unapplied};
@@ -43,7 +42,7 @@ pub(crate) async fn mutate(
         let _trees = lease.scope();
         pass(write, context, &hooks, reinvoked).await?;
     }
-    if reinvoked.is_changed {
+    if reinvoked.has_changed() {
         keep(write)?;
     }
     reinvoked.end(&write.proposed);

@@ -9,15 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forebay_policy::Reinvocation;
-use forebay_webhooks::Webhook;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::write::Write;
+use crate::configuration::Webhook;
 
 /// See the module's doc.
 #[derive(Default)]
-pub(crate) struct Reinvoked {
+pub struct Reinvoked {
     /// Whether this is the second round.
     is_again: bool,
     // By id: those that want to be asked again if the object changes after them.
@@ -26,50 +25,54 @@ pub(crate) struct Reinvoked {
     /// The object as the last of them left it.
     left: Option<[u8; 32]>,
     /// Whether one of them changed the object in this round.
-    pub(crate) is_changed: bool,
-    /// Whether upstream's object has a time in it that is finer than what JSON says, so that the first patch
-    /// changes it, whatever it does: `managedFields` of who writes, as Go's clock has them.
+    is_changed: bool,
     has_fine_time: bool,
 }
 
 impl Reinvoked {
-    /// - `is_policys`: a policy has changed the object, by JSON.
-    pub(crate) fn of(write: &Write<'_>, is_policys: bool) -> Reinvoked {
-        let is_text = write.served().is_custom() && write.sent.is_null();
-        let has_fine_time = write.is_stamped && !is_text && !is_policys;
+    /// Begins the first round.
+    ///
+    /// - `has_fine_time`: upstream's object has a time in it that is finer than what JSON says, so that the
+    ///   first patch changes it, whatever it does.
+    pub fn begun(has_fine_time: bool) -> Reinvoked {
         Reinvoked { has_fine_time, ..Reinvoked::default() }
     }
 
+    /// Whether one of them has changed the object in this round.
+    pub fn has_changed(&self) -> bool {
+        self.is_changed
+    }
+
     /// One has patched the object; whether that counts as a change.
-    pub(super) fn is_change(&mut self, differs: bool) -> bool {
+    pub fn is_change(&mut self, differs: bool) -> bool {
         std::mem::take(&mut self.has_fine_time) || differs
     }
 
     /// Begins the second round.
-    pub(crate) fn again(self) -> Reinvoked {
+    pub fn again(self) -> Reinvoked {
         Reinvoked { is_again: true, is_changed: false, ..self }
     }
 
     /// Which round it is, from 0.
-    pub(super) fn round(&self) -> usize {
+    pub fn round(&self) -> usize {
         usize::from(self.is_again)
     }
 
-    /// Before the first of them is asked.
-    pub(super) fn begin(&mut self, object: &Value) {
+    /// Before the first of them is asked about `object`.
+    pub fn begin(&mut self, object: &Value) {
         if self.is_again && self.left != Some(digest(object)) {
             // Others changed it meanwhile.
             self.again.append(&mut self.asked);
         }
     }
 
-    pub(super) fn is_asked(&self, webhook: &Webhook) -> bool {
+    pub fn is_asked(&self, webhook: &Webhook) -> bool {
         // Once: for each webhook, in a set.
         !self.is_again || self.again.contains(&webhook.id)
     }
 
     /// One was asked.
-    pub(super) fn asked(&mut self, webhook: &Webhook, has_changed: bool) {
+    pub fn asked(&mut self, webhook: &Webhook, has_changed: bool) {
         if has_changed {
             self.again.append(&mut self.asked);
             self.is_changed = true;
@@ -80,7 +83,7 @@ impl Reinvoked {
     }
 
     /// After the last of them.
-    pub(super) fn end(&mut self, object: &Value) {
+    pub fn end(&mut self, object: &Value) {
         if !self.is_again {
             self.left = Some(digest(object));
         }
@@ -127,7 +130,7 @@ mod tests {
         reinvoked.asked(&hooks[0], false);
         reinvoked.asked(&hooks[1], true);
         reinvoked.end(&object);
-        assert!(reinvoked.is_changed);
+        assert!(reinvoked.has_changed());
         let mut reinvoked = reinvoked.again();
         reinvoked.begin(&object);
         assert!(reinvoked.is_asked(&hooks[0]));
