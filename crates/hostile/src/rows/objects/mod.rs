@@ -13,6 +13,7 @@ mod finalizers;
 mod host_aliases;
 mod init_containers;
 mod labels;
+mod limit_range;
 mod long_names;
 mod managed_fields;
 mod managers_of_an_update;
@@ -44,6 +45,7 @@ pub(super) const ROWS: Rows = rows![
     host_aliases,
     init_containers,
     labels,
+    limit_range,
     long_names,
     managed_fields,
     managers_of_an_update,
