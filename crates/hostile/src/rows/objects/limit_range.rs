@@ -8,7 +8,7 @@ pub(super) const ROW: Row = Row {
     name: NAME,
     who: Who::Admin,
     // Names.
-    size: Sizes { full: 40_000, ten: 1_000 },
+    size: Sizes { full: 15_000, ten: 1_000 },
     prepare: Some(prepare),
     act: Act::Request(request),
     law: Law::says(REFUSED),
