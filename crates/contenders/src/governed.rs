@@ -26,7 +26,8 @@ const PODS_MAX: &str = "100000000";
 /// The contender as it runs on `dir`, whose files are written.
 pub(crate) fn contender(who: &Contender, dir: &Path) -> Result<Contender, Error> {
     let policy = dir.join(POLICY);
-    let rules = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}\n";
+    // What begins with a brace is JSON to kube-apiserver.
+    let rules = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n";
     fs::write(&policy, rules).map_err(Error::file("cannot write", &policy))?;
     let certificates = dir.join(PKI);
     fs::create_dir(&certificates).map_err(Error::file("cannot create", &certificates))?;
