@@ -57,15 +57,12 @@ pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
 /// it is.
 pub async fn start(lab: &Lab, who: &Contender) -> Result<(FreshDir, Instance), Error> {
     let dir = lab.fresh_dir()?;
-    if !lab.is_governed {
-        let server = who.start(dir.path()).await?;
-        namespaces(&server).await?;
-        return Ok((dir, server));
-    }
-    let who = governed::contender(who, dir.path())?;
-    let mut server = who.start(dir.path()).await?;
+    let governed = lab.is_governed.then(|| governed::contender(who, dir.path())).transpose()?;
+    let mut server = governed.as_ref().unwrap_or(who).start(dir.path()).await?;
     namespaces(&server).await?;
-    governed::begin(&who, &mut server, dir.path()).await?;
+    if lab.is_governed {
+        governed::begin(who, &mut server, dir.path()).await?;
+    }
     Ok((dir, server))
 }
 

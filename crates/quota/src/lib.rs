@@ -16,6 +16,8 @@ mod limit_range;
 mod limited;
 mod limits;
 mod pod;
+#[cfg(test)]
+mod ranges_of_tests;
 mod resource_quota;
 mod subject;
 mod unsaid;

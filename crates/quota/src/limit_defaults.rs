@@ -189,27 +189,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn members(value: &Value) -> &Members {
-        value.as_object().expect("an object")
-    }
-
-    fn range(limit: Value) -> Value {
-        json!({"spec": {"limits": [limit]}})
-    }
-
-    /// A pod of containers that ask for these, and as many init containers.
-    fn pod(containers: &[(Value, Value)], init: &[(Value, Value)]) -> Value {
-        let listed = |all: &[(Value, Value)]| -> Vec<Value> {
-            let named = all.iter().enumerate();
-            named
-                .map(|(at, (requests, limits))| {
-                    json!({"name": format!("foo-{at}"), "resources": {"requests": requests, "limits": limits}})
-                })
-                .collect()
-        };
-        json!({"metadata": {}, "spec": {"containers": listed(containers), "initContainers": listed(init)}})
-    }
+    use crate::ranges_of_tests::{bare, many, members, pod, range};
 
     /// Has so many bytes.
     struct Purse(usize);
@@ -220,16 +200,6 @@ mod tests {
             self.0 = left.unwrap_or(self.0);
             left.is_some()
         }
-    }
-
-    /// So many names in the list of a range for containers.
-    fn many(list: &str, count: usize) -> Value {
-        let amounts: Members = (0..count).map(|at| (format!("a.b/c{at:06}"), json!("1"))).collect();
-        range(json!({"type": "Container", list: amounts}))
-    }
-
-    fn bare(count: usize) -> Value {
-        pod(&vec![(json!({}), json!({})); count], &[])
     }
 
     #[test]
