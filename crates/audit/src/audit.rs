@@ -72,7 +72,8 @@ impl Audit {
     fn add(&mut self, to: To, batch: &BatchOptions, truncate: TruncateOptions) {
         let buffer = (batch.mode == AuditMode::Batch).then(|| {
             let (buffer, batches) = Buffer::new(batch, &truncate, self.clock.clone());
-            self.tasks.spawn_graceful("audit buffer", to.clone().drain(batches, self.tasks.clone()));
+            let drained = to.clone().drain(batches, self.clock.clone(), self.tasks.clone());
+            self.tasks.spawn_graceful("audit buffer", drained);
             buffer
         });
         self.backends.push(Backend {

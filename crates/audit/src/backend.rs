@@ -13,6 +13,7 @@ use crate::counts::{AuditCounts, AuditPlugin};
 use crate::kept::{Strictness, Waits};
 use crate::legacy;
 use crate::level::AuditStage;
+use crate::limits::LOG_GATHERS_FOR;
 use crate::line::{Forms, Line};
 use crate::log::Log;
 use crate::options::{AuditMode, LogFormat, TruncateOptions};
@@ -108,10 +109,16 @@ impl Backend {
 
 impl To {
     /// Hands batches on until `tasks` are to end and nothing is left.
-    pub async fn drain(self, mut batches: Batches, tasks: Tasks) {
-        while let Some(batch) = batches.next(tasks.shutdown()).await {
+    pub async fn drain(self, mut batches: Batches, clock: Clock, tasks: Tasks) {
+        while let Some(mut batch) = batches.next(tasks.shutdown()).await {
             match &self {
                 To::Log(log, _) => {
+                    // Nobody waits for it, and waking a thread to write one line takes longer than the line.
+                    tokio::select! {
+                        () = clock.sleep(LOG_GATHERS_FOR) => {}
+                        () = tasks.shutdown().raised() => {}
+                    }
+                    batches.take_beside(&mut batch);
                     batch.into_iter().for_each(|line| log.put(line));
                     // The buffer is what waits, not the file's queue.
                     log.written().await;

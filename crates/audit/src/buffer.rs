@@ -11,7 +11,7 @@ use forebay_rt::{Clock, Instant, Shutdown};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use crate::limits::BATCH_BYTES_MAX;
+use crate::limits::{BATCH_BYTES_MAX, LOG_WRITE_BYTES};
 use crate::line::Line;
 use crate::options::{BatchOptions, TruncateOptions};
 
@@ -81,6 +81,17 @@ impl Batches {
             }
         }
         Some(batch)
+    }
+
+    /// Adds what has come beside a batch: to a file all of it goes at once. Not where a rate says how much
+    /// goes.
+    pub fn take_beside(&mut self, batch: &mut Vec<Line>) {
+        let mut bytes: usize = batch.iter().map(|line| line.bytes.len()).sum();
+        while self.throttle.is_none() && bytes < LOG_WRITE_BYTES {
+            let Some(line) = self.next.take().or_else(|| self.lines.try_recv().ok()) else { return };
+            bytes += line.bytes.len();
+            batch.push(line);
+        }
     }
 
     /// Gathers lines until there are enough or it is time. False: none come any more.
@@ -190,6 +201,20 @@ mod tests {
         let stop = Shutdown::default();
         for want in ["aaaa", "bb", "cccccccc"] {
             assert_eq!(texts(batches.next(&stop).await), [want]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_come_beside_a_batch_goes_with_it_unless_there_is_a_rate() {
+        for (throttle, want) in [(None, &["a", "b", "c"][..]), (Some((1.0, 1)), &["a"])] {
+            let options = BatchOptions { size_max: 1, throttle, ..batch(AuditMode::Batch) };
+            let (buffer, mut batches) = Buffer::new(&options, &NO_LIMIT, Clock::system());
+            for text in ["a", "b", "c"] {
+                buffer.put(line(text)).expect("room");
+            }
+            let mut first = batches.next(&Shutdown::default()).await.expect("a batch");
+            batches.take_beside(&mut first);
+            assert_eq!(texts(Some(first)), want);
         }
     }
 

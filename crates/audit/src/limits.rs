@@ -9,6 +9,9 @@ pub const LOG_QUEUE_BYTES_MAX: usize = 64 << 20;
 /// So much is given to the file at once.
 pub const LOG_WRITE_BYTES: usize = 256 << 10;
 
+/// How long an event of a batch waits for others before the file is written to.
+pub const LOG_GATHERS_FOR: Duration = Duration::from_millis(2);
+
 /// A batch for a webhook, in bytes, unless a flag says less: a larger one is sent in parts. One event may be
 /// larger, and goes alone.
 pub const BATCH_BYTES_MAX: usize = 10 << 20;
