@@ -7,6 +7,7 @@
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/volume/{pvprotection,vacprotection}`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use forebay_apimachinery::Status;
@@ -79,7 +80,10 @@ impl Named for ClassProtection {
         async move {
             verdict(match name.as_str() {
                 "" => sync_deleted_classes(&registry).await,
-                name => sync_class(&registry, name).await,
+                name => {
+                    let is_used = async || Ok(used_classes(&registry).await?.contains(name));
+                    sync_class(&registry, name, is_used).await
+                }
             })
         }
     }
@@ -92,35 +96,42 @@ async fn sync_volume(registry: &ActingRegistry, name: &str) -> Result<(), Status
     protect(registry, &target, &volume, "kubernetes.io/pv-protection", is_bound).await
 }
 
+/// Looks once at what claims and volumes have, for all classes that are deleted.
 async fn sync_deleted_classes(registry: &ActingRegistry) -> Result<(), Status> {
     let classes =
         registry.objects(&collection(&built_in(registry, CLASSES.0, "v1", CLASSES.1)?, None)).await?;
-    let deleted: Vec<String> = classes
-        .iter()
-        .filter(|class| Meta::of(class).is_deleting())
-        .map(|class| class.name().to_string())
-        .collect();
+    let deleted = classes.iter().filter(|class| Meta::of(class).is_deleting());
+    let deleted: Vec<String> = deleted.map(|class| class.name().to_string()).collect();
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    let used = used_classes(registry).await?;
     for name in deleted {
-        sync_class(registry, &name).await?;
+        sync_class(registry, &name, async || Ok(used.contains(&name))).await?;
     }
     Ok(())
 }
 
-async fn sync_class(registry: &ActingRegistry, name: &str) -> Result<(), Status> {
+async fn sync_class(
+    registry: &ActingRegistry,
+    name: &str,
+    is_used: impl AsyncFnOnce() -> Result<bool, Status>,
+) -> Result<(), Status> {
     let target = named(&built_in(registry, CLASSES.0, "v1", CLASSES.1)?, "", name);
     let Some(class) = find(registry, &target).await? else { return Ok(()) };
-    let is_used = async || {
-        for (group, resource) in [CLAIMS, VOLUMES] {
-            let objects =
-                registry.objects(&collection(&built_in(registry, group, "v1", resource)?, None)).await?;
-            objects.are_all()?;
-            if objects.iter().any(|object| has_class(object, name)) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
     protect(registry, &target, &class, "kubernetes.io/vac-protection", is_used).await
+}
+
+/// The classes that claims and volumes have.
+async fn used_classes(registry: &ActingRegistry) -> Result<HashSet<String>, Status> {
+    let mut used = HashSet::new();
+    for (group, resource) in [CLAIMS, VOLUMES] {
+        let objects =
+            registry.objects(&collection(&built_in(registry, group, "v1", resource)?, None)).await?;
+        objects.are_all()?;
+        objects.iter().for_each(|object| used.extend(classes_of(object)));
+    }
+    Ok(used)
 }
 
 /// Puts the finalizer on what lives without, and takes it from what is deleted and not used.
@@ -169,11 +180,11 @@ pub fn verdict(done: Result<(), Status>) -> Verdict {
     done.map_or_else(|status| Verdict::Retry(status.message), |()| Verdict::Done)
 }
 
-/// Whether a claim or a volume has, or is to have, a class.
-fn has_class(object: &Object, class: &str) -> bool {
+/// The classes that a claim or a volume has, had or is about to have.
+fn classes_of(object: &Object) -> Vec<String> {
     let text = object.untyped_json();
     if memmem::find(&text, b"olumeAttributesClassName\":").is_none() {
-        return false;
+        return Vec::new();
     }
     let object: Value = serde_json::from_slice(&text).unwrap_or_default();
     [
@@ -182,7 +193,8 @@ fn has_class(object: &Object, class: &str) -> bool {
         "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
     ]
     .into_iter()
-    .any(|place| object.pointer(place).is_some_and(|value| value == class))
+    .filter_map(|place| Some(object.pointer(place)?.as_str()?.to_owned()))
+    .collect()
 }
 
 fn tree(object: &Object) -> Value {
