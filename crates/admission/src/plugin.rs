@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forebay_api::{Authorizer, Eventual};
 use forebay_apimachinery::{Caller, Cause, Lease, Reason, ResourceAttributes, Status, Verb};
 use forebay_object::Object;
-use forebay_pod_security::SecurityConfiguration;
+use forebay_pod_security::{SecurityConfiguration, SecurityMetrics};
 use forebay_rt::{Clock, Duration, Instant, Random};
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
@@ -206,6 +206,8 @@ pub struct Tools<'a> {
     pub authorizer: &'a dyn Authorizer,
     /// What an administrator says of pod security.
     pub security: &'a SecurityConfiguration,
+    /// Who counts what is judged by it.
+    pub security_metrics: &'a SecurityMetrics,
     /// What an administrator says of other plugins.
     pub settings: &'a PluginSettings,
     /// Where somebody asks what is to be noted of a write.

@@ -4,6 +4,7 @@
 //! In: `FOREBAY_PLUGIN_CASES` cases for each plugin from seed `FOREBAY_PLUGIN_CASES_FROM` on, of those that
 //! `FOREBAY_PLUGIN_CASES_OF` names, or of all; `cargo xtask plugins` sets them. Out: every difference.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use forebay_clients::needs;
@@ -33,6 +34,23 @@ async fn plugins_say_and_make_the_same() {
     }
     let pair = Pair::start().await.expect("both servers");
     agree(&pair, &PLUGINS, "").await;
+    let [ours, theirs] = [counted_of_security(&pair.ours).await, counted_of_security(&pair.theirs).await];
+    assert_eq!(ours, theirs, "ours, and theirs");
+    let is_counted = |mode: &str| ours.iter().any(|line| line.contains(mode));
+    assert!(
+        ["audit", "enforce", "warn"].iter().all(|mode| is_counted(&format!("mode=\"{mode}\""))),
+        "{ours:#?}"
+    );
+}
+
+/// What a server counted of pod security, without what is let be by the default level: how often it is asked
+/// for a pod until it has heard of a quota is not the same twice.
+async fn counted_of_security(peer: &Peer) -> BTreeSet<String> {
+    let answer = peer.ask(&Request::new(Method::GET, "/metrics".to_owned()), "*/*").await.expect("an answer");
+    assert_eq!(answer.code, 200);
+    let text = String::from_utf8_lossy(&answer.body);
+    let counted = text.lines().filter(|line| line.starts_with("pod_security_") && !line.ends_with(" 0"));
+    counted.filter(|line| !line.contains("policy_level=\"privileged\"")).map(str::to_owned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

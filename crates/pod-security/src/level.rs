@@ -41,6 +41,14 @@ pub struct Standards {
 }
 
 impl SecurityLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SecurityLevel::Privileged => "privileged",
+            SecurityLevel::Baseline => "baseline",
+            SecurityLevel::Restricted => "restricted",
+        }
+    }
+
     pub(crate) fn parse(text: &str) -> Option<SecurityLevel> {
         Some(match text {
             "privileged" => SecurityLevel::Privileged,
@@ -146,11 +154,7 @@ fn invalid(name: &str, value: &str, why: &str) -> Cause {
 /// `restricted:latest`, `baseline:v1.25`.
 impl fmt::Display for LevelVersion {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let level = match self.level {
-            SecurityLevel::Privileged => "privileged",
-            SecurityLevel::Baseline => "baseline",
-            SecurityLevel::Restricted => "restricted",
-        };
+        let level = self.level.as_str();
         match self.minor {
             Some(minor) => write!(out, "{level}:v1.{minor}"),
             None => write!(out, "{level}:latest"),

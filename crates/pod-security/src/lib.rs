@@ -8,10 +8,12 @@
 mod checks;
 mod configuration;
 mod level;
+mod metrics;
 mod pod;
 mod standards;
 
 pub use configuration::{SecurityConfiguration, SecurityDefaults};
 pub use level::{LevelVersion, SecurityLevel, Standards};
+pub use metrics::{Evaluation, JudgedWrite, SecurityCounted, SecurityMetrics, SecurityMode};
 pub use pod::{changes_images, spec_and_meta};
 pub use standards::{Violations, faults};

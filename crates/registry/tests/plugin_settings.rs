@@ -139,6 +139,7 @@ async fn pod_security_has_levels_by_default_and_lets_be_whom_it_is_told_to() {
     });
     let security = SecurityConfiguration::of(&configuration).expect("a configuration");
     let config = Config::default();
+    let metrics = config.webhook_metrics.clone();
     let world =
         World::new(Config { admission: config.admission.clone().with_security(security), ..config }).await;
     for name in ["free", "bound"] {
@@ -159,6 +160,55 @@ async fn pod_security_has_levels_by_default_and_lets_be_whom_it_is_told_to() {
     let mut by_class = pod("by-class");
     by_class["spec"]["runtimeClassName"] = json!("vm");
     world.create("@v1/pods/bound", "user", by_class).await.expect("as what one may");
+    let counted = metrics.pod_security.counted();
+    let evaluations: Vec<_> =
+        counted.evaluations.iter().map(|(of, n)| (of.is_allowed, of.mode.as_str(), *n)).collect();
+    assert_eq!(evaluations, [(false, "enforce", 1)]);
+    assert_eq!(counted.exemptions.values().sum::<u64>(), 3, "{:?}", counted.exemptions);
+    assert_eq!(counted.errors.len(), 0);
+}
+
+#[tokio::test]
+async fn pod_security_counts_what_it_refuses_warns_of_and_notes() {
+    let config = Config::default();
+    let metrics = config.webhook_metrics.clone();
+    let world = World::new(config).await;
+    let labels = json!({
+        "pod-security.kubernetes.io/enforce": "privileged",
+        "pod-security.kubernetes.io/audit": "baseline", "pod-security.kubernetes.io/audit-version": "v1.30",
+        "pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/warn-version": "v1.99",
+    });
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "told", "labels": labels},
+    });
+    world.create("@v1/namespaces", "root", namespace).await.expect("a namespace");
+    world.create("@v1/pods/told", "user", pod("p")).await.expect("only told of");
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod("p")["spec"]});
+    let set = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "s"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    });
+    world.create("apps@v1/replicasets/told", "user", set).await.expect("only told of");
+    world.create("@v1/pods/default", "user", pod("p")).await.expect("where all may");
+    let counted = metrics.pod_security.counted();
+    let told: Vec<String> = counted
+        .evaluations
+        .iter()
+        .map(|(of, n)| {
+            let (decision, level) = (if of.is_allowed { "allow" } else { "deny" }, of.level.as_str());
+            format!("{decision} {level}:{} {} {} {n}", of.version, of.mode.as_str(), of.write.resource)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "deny baseline:v1.30 audit controller 1",
+            "deny baseline:v1.30 audit pod 1",
+            "deny restricted:future warn controller 1",
+            "deny restricted:future warn pod 1",
+            "allow privileged:latest enforce pod 2",
+        ]
+    );
 }
 
 #[tokio::test]

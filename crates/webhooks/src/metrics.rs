@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use forebay_pod_security::SecurityMetrics;
 use forebay_policy::AdmissionOperation;
 
 use crate::configuration::WebhookSort;
@@ -50,6 +51,8 @@ pub struct WebhookMetrics {
     pub plugins: PluginMetrics,
     /// Of admission policies, which stand beside webhooks.
     pub policies: PolicyMetrics,
+    /// Of pod security, whose plugin counts more than its time.
+    pub pod_security: SecurityMetrics,
 }
 
 /// What was counted so far.

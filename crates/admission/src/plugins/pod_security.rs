@@ -7,10 +7,10 @@
 //! `plugin/pkg/admission/security/podsecurity`.
 
 use forebay_api::{Eventual, told_together};
-use forebay_apimachinery::Status;
+use forebay_apimachinery::{Cause, Status};
 use forebay_pod_security::{
-    LevelVersion, SecurityConfiguration, SecurityLevel, Standards, Violations, changes_images, faults,
-    spec_and_meta,
+    JudgedWrite, LevelVersion, SecurityConfiguration, SecurityLevel, SecurityMetrics, SecurityMode,
+    Standards, Violations, changes_images, faults, spec_and_meta,
 };
 use forebay_strategy::value::{Members, child_or_empty, text};
 use serde_json::Value;
@@ -49,22 +49,18 @@ impl Plugin for PodSecurity {
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
         let Some(object) = object.as_object() else { return Eventual::Now(Ok(())) };
-        let is_pod = match write.of.resource {
-            "namespaces" => return Eventual::Now(labels_say_something(write, object, tools.security)),
-            resource => resource == "pods",
-        };
-        if !is_pod && tools.audit.is_none() {
-            return Eventual::Now(Ok(()));
+        if write.of.resource == "namespaces" {
+            return Eventual::Now(labels_say_something(write, object, tools.security));
         }
-        let judged = move |of: Result<Standards, String>| {
-            if let Some(note) = tools.audit {
-                note_what_is_found(write, object, (tools.security, of.as_ref()), note);
-            }
-            if is_pod { may_run(write, object, (tools.security, of.ok())) } else { Ok(()) }
-        };
+        if let Some(whom) = lets_be_whom(write, tools.security) {
+            return Eventual::Now(Judgement::Exempt(whom).told(write, object, tools));
+        }
+        let judged = move |of: Result<Standards, String>| judge(write, object, (tools.security, of));
         match of_namespace(write, tools) {
-            Some(known) => Eventual::Now(judged(Ok(known))),
-            None => Eventual::later(async move { judged(of_live_namespace(write, tools).await) }),
+            Some(known) => Eventual::Now(judged(Ok(known)).told(write, object, tools)),
+            None => Eventual::later(async move {
+                judged(of_live_namespace(write, tools).await).told(write, object, tools)
+            }),
         }
     }
 
@@ -79,14 +75,130 @@ impl Plugin for PodSecurity {
         };
         match (write.of.resource, old) {
             ("namespaces", old) => Eventual::later(of_a_higher_level(object, old, tools)),
-            _ if is_exempt(write, object, tools.security) => Eventual::Now(Vec::new()),
+            _ if lets_be_whom(write, tools.security).is_some() => Eventual::Now(Vec::new()),
             _ => match of_namespace(write, tools) {
-                Some(known) => Eventual::Now(would_not_run(write, object, known.warn)),
+                Some(known) => Eventual::Now(would_not_run(write, object, (known.warn, tools))),
                 None => Eventual::later(async move {
                     let known = of_live_namespace(write, tools).await;
-                    known.map(|known| would_not_run(write, object, known.warn)).unwrap_or_default()
+                    known.map(|known| would_not_run(write, object, (known.warn, tools))).unwrap_or_default()
                 }),
             },
+        }
+    }
+}
+
+/// What comes of a pod, or of what makes pods.
+enum Judgement {
+    /// It brings nothing that a level looks at.
+    LetBe,
+    /// An administrator lets it be, by this.
+    Exempt(&'static str),
+    /// What its namespace asks for is not known, which is why.
+    Unknown(String),
+    /// A pod of a namespace that lets everything be.
+    Free(LevelVersion),
+    /// What stands against it.
+    Found {
+        standards: Standards,
+        /// Of a pod.
+        enforced: Option<Violations>,
+        audited: Violations,
+    },
+}
+
+/// - `of`: what its namespace asks for; or why that is not known.
+fn judge(
+    write: &WriteAttributes<'_>,
+    object: &Members,
+    (security, of): (&SecurityConfiguration, Result<Standards, String>),
+) -> Judgement {
+    let standards = match of {
+        Ok(standards) => standards,
+        Err(why) => return Judgement::Unknown(why),
+    };
+    let is_pod = write.of.resource == "pods";
+    let is_free = |at: LevelVersion| standards.causes.is_empty() && at.level == SecurityLevel::Privileged;
+    if is_free(standards.audit) && is_free(standards.warn) && (!is_pod || is_free(standards.enforce)) {
+        return if is_pod { Judgement::Free(standards.enforce) } else { Judgement::LetBe };
+    }
+    if runs_what_it_ran(write, object) {
+        return Judgement::LetBe;
+    }
+    let Some((meta, spec)) = spec_and_meta(write.of.group, write.of.resource, object) else {
+        return Judgement::LetBe;
+    };
+    if security.exempts_runtime_class(text(spec, "runtimeClassName")) {
+        return Judgement::Exempt("runtimeClass");
+    }
+    let enforced = is_pod.then(|| faults(standards.enforce, meta, spec));
+    let audited = faults(standards.audit, meta, spec);
+    Judgement::Found { standards, enforced, audited }
+}
+
+impl Judgement {
+    /// Counts it, notes of it what an audit log has, and refuses a pod that may not run.
+    fn told(&self, write: &WriteAttributes<'_>, object: &Members, tools: &Tools<'_>) -> Result<(), Status> {
+        self.count(write, tools.security_metrics);
+        if let Some(note) = tools.audit {
+            self.note(write, note);
+        }
+        match self {
+            Judgement::Unknown(_) if write.of.resource == "pods" => Err(Status::internal(not_found(write))),
+            Judgement::Found { standards, enforced: Some(found), .. } if !found.is_empty() => {
+                let why = format!("violates PodSecurity \"{}\": {}", standards.enforce, found.details());
+                Err(write.forbidden_as(name_asked(object), &why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&self, write: &WriteAttributes<'_>, metrics: &SecurityMetrics) {
+        let of = counted_as(write);
+        match self {
+            Judgement::LetBe => {}
+            Judgement::Exempt(_) => metrics.exempted(of),
+            Judgement::Unknown(_) => metrics.failed(true, of),
+            Judgement::Free(at) => metrics.evaluated(true, *at, SecurityMode::Enforce, of),
+            Judgement::Found { standards, enforced, audited } => {
+                if !standards.causes.is_empty() {
+                    metrics.failed(false, of);
+                }
+                if let Some(found) = enforced {
+                    metrics.evaluated(found.is_empty(), standards.enforce, SecurityMode::Enforce, of);
+                }
+                if !audited.is_empty() {
+                    metrics.evaluated(false, standards.audit, SecurityMode::Audit, of);
+                }
+            }
+        }
+    }
+
+    /// By which level it is judged, why it is not, and what stands against the level that is only noted of.
+    fn note(&self, write: &WriteAttributes<'_>, note: Note<'_>) {
+        let say = |name: &str, value: String| note(format!("pod-security.kubernetes.io/{name}"), value);
+        match self {
+            Judgement::LetBe => {}
+            Judgement::Exempt(by) => say("exempt", (*by).to_owned()),
+            Judgement::Unknown(why) if write.of.resource == "pods" => {
+                say("error", format!("{}: {why}", Status::internal(not_found(write)).message));
+            }
+            Judgement::Unknown(why) => say("error", format!("{}: {why}", not_found(write))),
+            Judgement::Free(_) => say("enforce-policy", "privileged:latest".into()),
+            Judgement::Found { standards, enforced, audited } => {
+                if !standards.causes.is_empty() {
+                    let said = |cause: &Cause| format!("{}: {}", cause.field, cause.message);
+                    let causes: Vec<String> = standards.causes.iter().map(said).collect();
+                    say("error", format!("Failed to parse policy: {}", told_together(&causes)));
+                }
+                if enforced.is_some() {
+                    say("enforce-policy", standards.enforce.to_string());
+                }
+                if !audited.is_empty() {
+                    let audit = standards.audit;
+                    let details = audited.details();
+                    say("audit-violations", format!("would violate PodSecurity \"{audit}\": {details}"));
+                }
+            }
         }
     }
 }
@@ -106,114 +218,53 @@ fn labels_say_something(
     Err(Status::invalid("", "Namespace", name, causes))
 }
 
-/// - `of`: what is asked for, if that is known.
-fn may_run(
-    write: &WriteAttributes<'_>,
-    pod: &Members,
-    (security, of): (&SecurityConfiguration, Option<Standards>),
-) -> Result<(), Status> {
-    if is_exempt(write, pod, security) {
-        return Ok(());
-    }
-    let Some(standards) = of else { return Err(Status::internal(not_found(write))) };
-    if standards.enforce.level == SecurityLevel::Privileged || is_let_be(write, pod) {
-        return Ok(());
-    }
-    let found = found(standards.enforce, write, pod);
-    if found.is_empty() {
-        return Ok(());
-    }
-    let why = format!("violates PodSecurity \"{}\": {}", standards.enforce, found.details());
-    Err(write.forbidden_as(name_asked(pod), &why))
-}
-
-/// Notes what an audit log has of it: by which level it is judged, why it is not, and what it has against the
-/// level that is only noted of.
-///
-/// - `of`: what is asked for; or why that is not known.
-fn note_what_is_found(
+fn would_not_run(
     write: &WriteAttributes<'_>,
     object: &Members,
-    (security, of): (&SecurityConfiguration, Result<&Standards, &String>),
-    note: Note<'_>,
-) {
-    let say = |name: &str, value: String| note(format!("pod-security.kubernetes.io/{name}"), value);
-    if security.exempts_namespace(write.of.namespace) {
-        return say("exempt", "namespace".into());
-    }
-    if write.caller.is_some_and(|caller| security.exempts_user(&caller.name)) {
-        return say("exempt", "user".into());
-    }
-    let is_pod = write.of.resource == "pods";
-    let standards = match of {
-        Ok(standards) => standards,
-        Err(why) if is_pod => {
-            return say("error", format!("{}: {why}", Status::internal(not_found(write)).message));
-        }
-        Err(why) => return say("error", format!("{}: {why}", not_found(write))),
-    };
-    let is_free = |levels: &[LevelVersion]| {
-        standards.causes.is_empty() && levels.iter().all(|at| at.level == SecurityLevel::Privileged)
-    };
-    if is_pod && is_free(&[standards.enforce, standards.audit, standards.warn]) {
-        return say("enforce-policy", "privileged:latest".into());
-    }
-    if is_let_be(write, object) || !is_pod && is_free(&[standards.audit, standards.warn]) {
-        return;
-    }
-    let Some((meta, spec)) = spec_and_meta(write.of.group, write.of.resource, object) else { return };
-    if security.exempts_runtime_class(text(spec, "runtimeClassName")) {
-        return say("exempt", "runtimeClass".into());
-    }
-    if !standards.causes.is_empty() {
-        let causes: Vec<String> =
-            standards.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-        say("error", format!("Failed to parse policy: {}", told_together(&causes)));
-    }
-    if is_pod {
-        say("enforce-policy", standards.enforce.to_string());
-    }
-    let found = faults(standards.audit, meta, spec);
-    if !found.is_empty() {
-        let audit = standards.audit;
-        say("audit-violations", format!("would violate PodSecurity \"{audit}\": {}", found.details()));
-    }
-}
-
-fn would_not_run(write: &WriteAttributes<'_>, object: &Members, warn: LevelVersion) -> Vec<String> {
-    if warn.level == SecurityLevel::Privileged || is_let_be(write, object) {
+    (warn, tools): (LevelVersion, &Tools<'_>),
+) -> Vec<String> {
+    if warn.level == SecurityLevel::Privileged || runs_what_it_ran(write, object) {
         return Vec::new();
     }
-    let found = found(warn, write, object);
+    let Some((meta, spec)) = spec_and_meta(write.of.group, write.of.resource, object) else {
+        return Vec::new();
+    };
+    if tools.security.exempts_runtime_class(text(spec, "runtimeClassName")) {
+        return Vec::new();
+    }
+    let found = faults(warn, meta, spec);
     if found.is_empty() {
         return Vec::new();
     }
+    tools.security_metrics.evaluated(false, warn, SecurityMode::Warn, counted_as(write));
     vec![format!("would violate PodSecurity \"{warn}\": {}", found.details())]
 }
 
-/// Whether an administrator lets this be: by its namespace, who writes it, or its runtime class.
-fn is_exempt(write: &WriteAttributes<'_>, object: &Members, security: &SecurityConfiguration) -> bool {
-    if *security == SecurityConfiguration::default() {
-        return false;
+/// By what an administrator lets a write be, whatever is written.
+fn lets_be_whom(write: &WriteAttributes<'_>, security: &SecurityConfiguration) -> Option<&'static str> {
+    if security.exempts_namespace(write.of.namespace) {
+        return Some("namespace");
     }
-    let class = || {
-        let (_, spec) = spec_and_meta(write.of.group, write.of.resource, object)?;
-        Some(text(spec, "runtimeClassName"))
-    };
-    security.exempts_namespace(write.of.namespace)
-        || write.caller.is_some_and(|caller| security.exempts_user(&caller.name))
-        || class().is_some_and(|class| security.exempts_runtime_class(class))
+    write.caller.is_some_and(|caller| security.exempts_user(&caller.name)).then_some("user")
 }
 
 /// Whether it is a pod that runs what it ran before.
-fn is_let_be(write: &WriteAttributes<'_>, object: &Members) -> bool {
+fn runs_what_it_ran(write: &WriteAttributes<'_>, object: &Members) -> bool {
     let old = write.old.and_then(Value::as_object).filter(|_| write.of.resource == "pods" && write.updates());
     old.is_some_and(|old| !changes_images(object, old))
 }
 
-fn found(at: LevelVersion, write: &WriteAttributes<'_>, object: &Members) -> Violations {
-    let pod = spec_and_meta(write.of.group, write.of.resource, object);
-    pod.map(|(meta, spec)| faults(at, meta, spec)).unwrap_or_default()
+fn counted_as(write: &WriteAttributes<'_>) -> JudgedWrite {
+    JudgedWrite {
+        operation: if write.creates() { "create" } else { "update" },
+        resource: if write.of.resource == "pods" { "pod" } else { "controller" },
+        subresource: match write.of.subresource {
+            "" => "",
+            "ephemeralcontainers" => "ephemeralcontainers",
+            "resize" => "resize",
+            _ => "other",
+        },
+    }
 }
 
 /// What the namespace asks for, as it is cached.

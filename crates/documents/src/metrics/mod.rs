@@ -8,6 +8,7 @@ pub mod authorization;
 pub mod caches;
 pub mod encryption;
 pub mod flow;
+pub mod pod_security;
 pub mod process;
 pub mod storage;
 pub mod tasks;

@@ -21,8 +21,8 @@ use forebay_authorization::AuthorizationMetrics;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
 use forebay_documents::metrics::{
-    AuthenticationMetrics, Availability, Text, authorization, caches, encryption, flow, process, storage,
-    tasks, webhooks,
+    AuthenticationMetrics, Availability, Text, authorization, caches, encryption, flow, pod_security,
+    process, storage, tasks, webhooks,
 };
 use forebay_documents::version::VersionInfo;
 use forebay_encryption::EncryptionMetrics;
@@ -83,6 +83,7 @@ impl CountedElsewhere {
         self.authentication.write(text);
         webhooks::write_conversions(text, &self.webhooks.conversions.counted());
         webhooks::write_policies(text, &self.webhooks.policies.counted());
+        pod_security::write(text, &self.webhooks.pod_security.counted());
         if let Some(counted) = &self.encryption {
             encryption::write(text, &counted.counted());
         }

@@ -241,6 +241,7 @@ fn tools<'l>(looking: &'l Looking<'_>, target: &'l Target) -> Tools<'l> {
         random: &context.random,
         authorizer,
         security,
+        security_metrics: &context.config.webhook_metrics.pod_security,
         settings,
         audit: None,
         times: looking,
