@@ -24,7 +24,7 @@ pub use string_end::{quote_or_escape, string_end};
 pub(crate) use typed::Members;
 pub use typed::kind_of;
 pub use weight::copy;
-pub use write::{go_escape, to_go_text, write_sorted, write_string};
+pub use write::{go_escape, to_go_text, write_sorted, write_string, written_len_max};
 
 #[cfg(test)]
 mod tests;

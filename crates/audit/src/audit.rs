@@ -20,6 +20,7 @@ use crate::line::Forms;
 use crate::log::{Log, Sink};
 use crate::log_file::LogFile;
 use crate::options::{AuditMode, AuditOptions, BatchOptions, LogOptions, TruncateOptions};
+use crate::panics;
 use crate::policy::{AuditPolicy, AuditVerdict};
 use crate::webhook::{Posts, Webhook};
 
@@ -48,6 +49,7 @@ impl Audit {
         clock: Clock,
         random: Random,
     ) -> io::Result<Audit> {
+        panics::listen();
         let tasks = Tasks::new();
         let mut audit = Audit {
             policy,
@@ -87,7 +89,7 @@ impl Audit {
         });
     }
 
-    /// From now on events are held of `room`, which requests are held of as well.
+    /// From now on events are held of `room`, which nobody waits for.
     pub fn hold_of(&self, room: Room) {
         let _first = self.room.set(room);
     }
@@ -120,12 +122,10 @@ impl Audit {
         &self.clock
     }
 
-    /// Hands out what still waits, for as long as `limit`. What comes later may be lost.
+    /// Hands out what still waits, for as long as `limit`. What is not kept by then is lost, and counted.
     pub async fn finish(&self, limit: Duration) {
         let deadline = self.clock.now() + limit;
-        if !self.tasks.stop(limit).await {
-            tracing::warn!("some audit events were not kept in time");
-        }
+        let _in_time = self.tasks.stop(limit).await;
         for backend in &self.backends {
             if let To::Log(log, _) = &backend.to {
                 tokio::select! {
@@ -134,6 +134,7 @@ impl Audit {
                 }
             }
         }
+        self.counts.give_up();
     }
 }
 
@@ -159,6 +160,7 @@ mod tests {
     use crate::event::an_event;
     use crate::kept::Unkept;
     use crate::level::AuditStage;
+    use crate::line::{Forms, TRUNCATED};
     use crate::options::{LogFormat, NO_LIMIT, WebhookOptions, batch};
     use crate::webhook::Posted;
 
@@ -231,19 +233,80 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_is_held_of_the_room_of_requests_and_lost_where_that_is_full() {
-        let (audit, _server) = webhook(AuditMode::Batch);
-        let room = Room::new(Clock::system(), Limit::Strict(2_000));
-        audit.hold_of(room.clone());
+    async fn what_waits_is_held_of_a_room_and_goes_without_its_objects_or_is_lost_where_that_is_full() {
+        let (audit, server) = webhook(AuditMode::Batch);
         let mut long = an_event();
-        long.request_object = Some(Bytes::from(vec![b'1'; 500]));
-        for _ in 0..2 {
+        long.request_object = Some(Bytes::from(vec![b'1'; 5_000]));
+        let short = 2 * Forms::new(&long).without_objects().expect("it has some").len();
+        // Room for one that is whole, for one that is not, and for a half.
+        let room = Room::new(Clock::system(), Limit::Strict(10_000 + 2 * short + short / 2));
+        audit.hold_of(room.clone());
+        for _ in 0..3 {
             audit.process(&long);
         }
-        assert!(room.totals().held > 1_000, "{}", room.totals().held);
+        assert!(room.totals().held > 10_000 + short, "{}", room.totals().held);
         assert_eq!(lost(&audit), [(AuditPlugin::Buffered, 1)]);
         audit.finish(Duration::from_secs(5)).await;
         assert_eq!(room.totals().held, 0);
+        let sent = server.bodies.lock().expect("whole").concat();
+        assert_eq!((sent.matches("11111").count() > 0, sent.matches(TRUNCATED).count()), (true, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_webhook_for_which_there_is_no_room_is_told_so() {
+        let (audit, _server) = webhook(AuditMode::BlockingStrict);
+        let room = Room::new(Clock::system(), Limit::Strict(10));
+        let _held = room.charge(10);
+        audit.hold_of(room.clone());
+        assert_eq!(audit.process(&an_event()).kept().await, Err(Unkept));
+        assert_eq!(lost(&audit), [(AuditPlugin::Webhook, 1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_end_a_webhook_is_asked_again_at_once_and_what_it_does_not_take_is_counted() {
+        for comes_back in [true, false] {
+            let (audit, server) = webhook(AuditMode::Batch);
+            server.is_dead.store(true, Ordering::Relaxed);
+            for _ in 0..3 {
+                audit.process(&an_event());
+            }
+            // Two are tried, and would be again after ten seconds.
+            audit.clock().sleep(Duration::from_secs(1)).await;
+            assert_eq!(*server.attempts.lock().expect("whole"), 1);
+            let begun = audit.clock().now();
+            let comes = async {
+                audit.clock().sleep(Duration::from_millis(100)).await;
+                server.is_dead.store(!comes_back, Ordering::Relaxed);
+            };
+            tokio::join!(audit.finish(Duration::from_secs(10)), comes);
+            assert!(audit.clock().now() - begun < Duration::from_secs(5));
+            let want = if comes_back { vec![] } else { vec![(AuditPlugin::Webhook, 3)] };
+            assert_eq!(lost(&audit), want);
+        }
+    }
+
+    /// A server that takes connections and says nothing.
+    struct Silent;
+
+    impl Posts for Silent {
+        fn post(&self, _parts: Vec<Bytes>) -> Posted<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_has_answered_for_at_the_end_is_counted_as_lost() {
+        let batch = batch(AuditMode::Batch);
+        let webhook = WebhookOptions { backoff: Duration::from_secs(10), batch, truncate: NO_LIMIT };
+        let options = AuditOptions { log: None, webhook: Some(webhook) };
+        let (clock, random) = (Clock::system(), Random::seeded(1));
+        let audit = Audit::begin(AuditPolicy::default(), &options, Some(Arc::new(Silent)), clock, random);
+        let audit = audit.expect("begun");
+        for _ in 0..3 {
+            audit.process(&an_event());
+        }
+        audit.finish(Duration::from_secs(10)).await;
+        assert_eq!(lost(&audit), [(AuditPlugin::Webhook, 3)]);
     }
 
     #[tokio::test]

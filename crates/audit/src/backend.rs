@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use forebay_room::Room;
 use forebay_rt::{Clock, Tasks};
+use tokio::sync::oneshot;
 
 use crate::buffer::{Batches, Buffer};
 use crate::counts::{AuditCounts, AuditPlugin};
@@ -51,10 +52,16 @@ impl Backend {
             To::Log(_, LogFormat::Legacy) => Bytes::from(legacy::line(forms.event())),
             _ => forms.within(&self.truncate).cloned().unwrap_or_default(),
         };
+        self.counts.begun(self.plugin());
         match (&self.buffer, &self.to) {
-            (Some(buffer), _) => self.put(buffer, bytes),
+            (Some(buffer), _) => {
+                let put = self.line(forms, bytes).and_then(|line| buffer.put(line));
+                put.unwrap_or_else(|why| self.lost(AuditPlugin::Buffered, why));
+            }
             (None, To::Log(log, _)) => {
-                let line = self.charged(bytes);
+                // As much as the queue of the file takes.
+                let held = self.room.get().map(|room| room.charge(self.cost(&bytes)));
+                let line = Line { bytes, held };
                 match self.strictness() {
                     // Lines are written in their order: whoever waits for a later one has waited for this.
                     Strictness::Lenient if stage == AuditStage::RequestReceived => log.put(line),
@@ -62,36 +69,46 @@ impl Backend {
                 }
             }
             (None, To::Webhook(webhook)) => {
-                waits.add(webhook.send_and_tell(self.charged(bytes)), self.strictness());
+                let told = match self.line(forms, bytes) {
+                    Ok(line) => webhook.send_and_tell(line),
+                    Err(why) => {
+                        self.lost(AuditPlugin::Webhook, why);
+                        // Nobody tells: it is not kept.
+                        oneshot::channel().1
+                    }
+                };
+                waits.add(told, self.strictness());
             }
         }
     }
 
-    /// Puts an event where it waits, if there is memory for that.
-    fn put(&self, buffer: &Buffer, bytes: Bytes) {
-        let held = match self.room.get() {
-            None => None,
-            Some(room) => match room.try_take(self.cost(&bytes)) {
-                Some(held) => Some(held),
-                None => {
-                    return self.counts.lost(
-                        AuditPlugin::Buffered,
-                        1,
-                        "there is no memory for it",
-                        &self.clock,
-                    );
-                }
-            },
-        };
-        if let Err(why) = buffer.put(Line { bytes, held }) {
-            self.counts.lost(AuditPlugin::Buffered, 1, why, &self.clock);
+    /// An event as it waits, if there is memory for that: else without its objects, which it says.
+    fn line(&self, forms: &mut Forms<'_>, bytes: Bytes) -> Result<Line, &'static str> {
+        let Some(room) = self.room.get() else { return Ok(Line { bytes, held: None }) };
+        if let Some(held) = room.try_take(self.cost(&bytes)) {
+            return Ok(Line { bytes, held: Some(held) });
         }
+        drop(bytes);
+        let short = match self.to {
+            // It has none.
+            To::Log(_, LogFormat::Legacy) => None,
+            _ => forms.without_objects(),
+        };
+        let short = short.and_then(|bytes| room.try_take(self.cost(bytes)).map(|held| (bytes.clone(), held)));
+        let (bytes, held) = short.ok_or("there is no memory for it")?;
+        Ok(Line { bytes, held: Some(held) })
     }
 
-    /// A line that is there whatever the limit says, as its request is.
-    fn charged(&self, bytes: Bytes) -> Line {
-        let held = self.room.get().map(|room| room.charge(self.cost(&bytes)));
-        Line { bytes, held }
+    fn lost(&self, plugin: AuditPlugin, why: &str) {
+        self.counts.settled(self.plugin(), 1);
+        self.counts.lost(plugin, 1, why, &self.clock);
+    }
+
+    fn plugin(&self) -> AuditPlugin {
+        match self.to {
+            To::Log(..) => AuditPlugin::Log,
+            To::Webhook(_) => AuditPlugin::Webhook,
+        }
     }
 
     /// What is sent is there twice: as it is kept, and in the list that it is sent in.

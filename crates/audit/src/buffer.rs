@@ -7,11 +7,11 @@
 //!
 //! Source: apiserver v0.36.3 `plugin/pkg/audit/buffered/buffered.go`.
 
-use forebay_rt::{Clock, Instant, Shutdown};
+use forebay_rt::{Clock, Duration, Instant, Shutdown};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use crate::limits::{BATCH_BYTES_MAX, LOG_WRITE_BYTES};
+use crate::limits::{BATCH_BYTES_MAX, LOG_WRITE_BYTES, THROTTLE_PAUSE_MAX};
 use crate::line::Line;
 use crate::options::{BatchOptions, TruncateOptions};
 
@@ -26,7 +26,7 @@ pub(crate) struct Batches {
     next: Option<Line>,
     size_max: usize,
     bytes_max: usize,
-    wait_max: forebay_rt::Duration,
+    wait_max: Duration,
     throttle: Option<Throttle>,
     clock: Clock,
 }
@@ -96,16 +96,19 @@ impl Batches {
 
     /// Gathers lines until there are enough or it is time. False: none come any more.
     async fn gather(&mut self, batch: &mut Vec<Line>, stop: &Shutdown) -> bool {
-        let deadline = (self.size_max > 1).then(|| self.clock.now() + self.wait_max);
+        let is_at_once = self.wait_max.is_zero();
+        let deadline = (self.size_max > 1 && !is_at_once).then(|| self.clock.now() + self.wait_max);
         let mut bytes = 0;
         while batch.len() < self.size_max {
             let line = match self.next.take() {
                 Some(line) => line,
                 None => {
-                    let clock = &self.clock;
+                    let (clock, has_some) = (&self.clock, !batch.is_empty());
                     let late = async {
                         match deadline {
                             Some(deadline) => clock.sleep_until(deadline).await,
+                            // What is there goes, without a wait for more.
+                            None if is_at_once && has_some => {}
                             None => std::future::pending().await,
                         }
                     };
@@ -134,20 +137,23 @@ impl Batches {
 }
 
 impl Throttle {
+    /// So many seconds: a rate that is next to nothing makes more of them than a clock has.
+    fn pause(seconds: f64) -> Duration {
+        Duration::try_from_secs_f64(seconds).unwrap_or(THROTTLE_PAUSE_MAX).min(THROTTLE_PAUSE_MAX)
+    }
+
     async fn turn(&mut self, clock: &Clock) {
         let now = clock.now();
         let gained = (now - self.at).as_secs_f64() * self.qps;
         (self.tokens, self.at) = ((self.tokens + gained).min(self.burst) - 1.0, now);
         if self.tokens < 0.0 {
-            clock.sleep(forebay_rt::Duration::from_secs_f64(-self.tokens / self.qps)).await;
+            clock.sleep(Throttle::pause(-self.tokens / self.qps)).await;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use forebay_rt::Duration;
-
     use super::*;
     use crate::options::{AuditMode, NO_LIMIT, batch};
 
@@ -233,5 +239,41 @@ mod tests {
             at.push(((clock.now() - begun).as_millis() + 5) / 10 * 10);
         }
         assert_eq!(at, [0, 0, 500, 1000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_wait_what_is_there_goes_and_nothing_is_done_until_more_comes() {
+        let options = BatchOptions { size_max: 10, wait_max: Duration::ZERO, ..batch(AuditMode::Batch) };
+        let clock = Clock::system();
+        let (buffer, mut batches) = Buffer::new(&options, &NO_LIMIT, clock.clone());
+        let stop = Shutdown::default();
+        for text in ["a", "b"] {
+            buffer.put(line(text)).expect("room");
+        }
+        assert_eq!(texts(batches.next(&stop).await), ["a", "b"]);
+        let begun = clock.now();
+        let late = async {
+            clock.sleep(Duration::from_secs(60)).await;
+            buffer.put(line("c")).expect("room");
+        };
+        // With a timer of its own it would have come back to nothing all the while.
+        let (next, ()) = tokio::join!(batches.next(&stop), late);
+        assert_eq!((texts(next), clock.now() - begun), (vec!["c".to_owned()], Duration::from_secs(60)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_of_next_to_nothing_is_a_long_wait_and_no_panic() {
+        for qps in [1e-20, f32::MIN_POSITIVE] {
+            let options = BatchOptions { size_max: 1, throttle: Some((qps, 1)), ..batch(AuditMode::Batch) };
+            let clock = Clock::system();
+            let (buffer, mut batches) = Buffer::new(&options, &NO_LIMIT, clock.clone());
+            let (stop, begun) = (Shutdown::default(), clock.now());
+            for text in ["a", "b"] {
+                buffer.put(line(text)).expect("room");
+            }
+            assert_eq!(texts(batches.next(&stop).await), ["a"]);
+            assert_eq!(texts(batches.next(&stop).await), ["b"]);
+            assert_eq!(clock.now() - begun, THROTTLE_PAUSE_MAX);
+        }
     }
 }

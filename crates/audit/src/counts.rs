@@ -18,6 +18,8 @@ pub struct AuditCounts {
     levels: [AtomicU64; AuditLevel::ALL.len()],
     errors: [AtomicU64; AuditPlugin::ALL.len()],
     rejected: AtomicU64,
+    /// Events that are neither kept nor lost yet, by where they are to be kept.
+    under_way: [AtomicU64; AuditPlugin::ALL.len()],
     /// When the log was told last, in milliseconds since 1970.
     told_ms: AtomicU64,
 }
@@ -79,6 +81,33 @@ impl AuditCounts {
 
     pub(crate) fn reject(&self) {
         self.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An event is on its way to where it is to be kept.
+    pub(crate) fn begun(&self, plugin: AuditPlugin) {
+        self.under_way[plugin as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It is known what became of so many events.
+    pub(crate) fn settled(&self, plugin: AuditPlugin, events: usize) {
+        let less = |under_way: u64| Some(under_way.saturating_sub(events as u64));
+        let _always =
+            self.under_way[plugin as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// Nobody keeps what is under way any more: it is lost, and the log is told how much that is.
+    pub(crate) fn give_up(&self) {
+        for plugin in AuditPlugin::ALL {
+            let events = self.under_way[plugin as usize].swap(0, Ordering::Relaxed);
+            if events > 0 {
+                self.errors[plugin as usize].fetch_add(events, Ordering::Relaxed);
+                tracing::error!(
+                    plugin = plugin.name(),
+                    events,
+                    "audit events are lost: the server has ended"
+                );
+            }
+        }
     }
 
     /// So many events are lost. The log is told now and then.

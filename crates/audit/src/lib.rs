@@ -8,6 +8,7 @@
 mod audit;
 mod backend;
 mod buffer;
+mod compact;
 mod counts;
 mod event;
 mod kept;
@@ -20,6 +21,7 @@ mod log;
 mod log_file;
 mod managed_fields;
 mod options;
+mod panics;
 mod policy;
 mod read_policy;
 mod source_ips;
@@ -37,5 +39,5 @@ pub use options::{
 };
 pub use policy::{AuditPolicy, AuditVerdict};
 pub use source_ips::source_ips;
-pub use trail::{Noted, SentObject, Trail, TrailShape};
+pub use trail::{Noted, SentObject, Trail, TrailShape, Unanswered};
 pub use webhook::{Posted, Posts};

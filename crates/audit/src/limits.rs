@@ -16,8 +16,11 @@ pub const LOG_GATHERS_FOR: Duration = Duration::from_millis(2);
 /// larger, and goes alone.
 pub const BATCH_BYTES_MAX: usize = 10 << 20;
 
-/// Events that wait for a webhook in the modes that requests wait for it, as many as a buffer has. What is
-/// beyond is not kept, and counted.
+/// The longest wait for the turn of a batch, however low its rate is: a month, by when somebody has looked.
+pub const THROTTLE_PAUSE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Events that wait for a webhook in the modes that requests wait for it, as many as a buffer has, where there
+/// is memory for them. What is beyond is not kept, and counted.
 pub const BLOCKING_MAX: usize = 10_000;
 
 /// Batches, or events that requests wait for, that are on their way to a webhook at once. The next waits.
@@ -25,6 +28,11 @@ pub const SENDS_MAX: usize = 32;
 
 /// How often a webhook is asked to take something, as kube-apiserver does.
 pub const SEND_ATTEMPTS: u32 = 5;
+
+/// The first pause between attempts once the server ends; the next are longer, as at other times. With five
+/// attempts that is two seconds, beside what these take: within [`forebay_rt::Tasks::stop`]'s limit of
+/// whoever ends it. What is not taken by then is lost, counted and told of.
+pub const PAUSE_AT_THE_END: Duration = Duration::from_millis(250);
 
 /// How long one attempt may take.
 pub const SEND_WAIT: Duration = Duration::from_secs(30);
@@ -38,6 +46,9 @@ pub const RESPONSE_BYTES_MAX: usize = 32 << 20;
 
 /// Of a request that takes longer it is told where its time went, as kube-apiserver does.
 pub const QUICK: Duration = Duration::from_millis(500);
+
+/// Bytes of what a panic says that are noted. The rest is in the server's own log.
+pub const PANIC_BYTES_MAX: usize = 1024;
 
 /// The server says at most so often in its own log that events are lost; the metric counts each.
 pub const COMPLAINT_EVERY: Duration = Duration::from_secs(10);

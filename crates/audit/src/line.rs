@@ -10,7 +10,7 @@ use crate::level::AuditLevel;
 use crate::options::TruncateOptions;
 
 /// What says that something is left out.
-const TRUNCATED: &str = "audit.k8s.io/truncated";
+pub(crate) const TRUNCATED: &str = "audit.k8s.io/truncated";
 
 /// One event, as it is kept.
 pub(crate) struct Line {
@@ -53,13 +53,23 @@ impl<'e> Forms<'e> {
         if self.event.level < AuditLevel::Request {
             return None;
         }
+        let short = self.short();
+        fits(short).then_some(short)
+    }
+
+    /// The same without its objects, which it says; `None` where it has none.
+    pub fn without_objects(&mut self) -> Option<&Bytes> {
+        let AuditEvent { request_object, response_object, .. } = self.event;
+        (request_object.is_some() || response_object.is_some()).then(|| self.short())
+    }
+
+    fn short(&mut self) -> &Bytes {
         let event = self.event;
-        let short = self.truncated.get_or_insert_with(|| {
+        self.truncated.get_or_insert_with(|| {
             let mut event = AuditEvent { request_object: None, response_object: None, ..event.clone() };
             event.annotations.insert(TRUNCATED.into(), "true".into());
             written(&event)
-        });
-        fits(short).then_some(&*short)
+        })
     }
 }
 

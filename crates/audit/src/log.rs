@@ -82,6 +82,7 @@ impl Log {
         let mut queue = self.0.queue();
         if queue.bytes + bytes.len() > LOG_QUEUE_BYTES_MAX {
             drop(queue);
+            self.0.counts.settled(AuditPlugin::Log, 1);
             return self.0.counts.lost(AuditPlugin::Log, 1, "too much waits for the file", &self.0.clock);
         }
         queue.bytes += bytes.len();
@@ -128,6 +129,7 @@ impl Inner {
         let lines: Vec<Bytes> =
             some.iter().map(|line| line.bytes.clone()).filter(|line| !line.is_empty()).collect();
         let (kept, why) = sink.write(&lines);
+        self.counts.settled(AuditPlugin::Log, lines.len());
         let lost = kept.iter().filter(|kept| !**kept).count();
         if lost > 0 {
             let why = why.map_or_else(String::new, |why| why.to_string());

@@ -12,16 +12,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use forebay_apimachinery::{Attributes, Caller};
+use forebay_apimachinery::json::write_string;
+use forebay_apimachinery::{Attributes, Caller, Exhausted, Lease};
 use forebay_room::Held;
 use forebay_rt::Duration;
 
 use crate::audit::Audit;
+use crate::compact::Compact;
 use crate::event::{AuditEvent, ObjectRef, ResponseStatus};
 use crate::kept::Waits;
 use crate::latency;
 use crate::level::{AuditLevel, AuditStage};
+use crate::line::TRUNCATED;
 use crate::managed_fields;
+use crate::panics;
 use crate::policy::AuditVerdict;
 
 /// See the module's doc.
@@ -41,6 +45,18 @@ pub enum TrailShape {
     Whole,
     /// The answer's beginning alone: nobody is known to ask, or it cannot be asked so.
     Refused,
+}
+
+/// What is noted of who leaves before there is an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// That nothing was sent.
+    #[default]
+    Nothing,
+    /// The same, as of an answer that goes on for long: it began, and is over.
+    Long,
+    /// That the write took too long: who waits for it is told so, if they are there or not.
+    Write,
 }
 
 /// What others note of a request while it is worked on.
@@ -68,6 +84,7 @@ struct State {
     event: AuditEvent,
     is_begun: bool,
     is_over: bool,
+    unanswered: Unanswered,
     /// Microseconds since 1970 when the answer's head was known, and its body is sent from then on.
     answered_us: Option<i64>,
     /// What the answer that is noted takes.
@@ -94,6 +111,7 @@ impl Trail {
             event: AuditEvent { level: verdict.level, ..event() },
             is_begun: false,
             is_over: false,
+            unanswered: Unanswered::default(),
             answered_us: None,
             held: None,
         };
@@ -120,11 +138,30 @@ impl Trail {
         constraint.clone_into(&mut state.event.impersonation_constraint);
     }
 
-    /// What was sent, as it came: a patch.
-    pub fn sent(&self, json: &[u8]) {
-        if self.wants_requests() {
-            self.state().event.request_object = compact(json).map(Bytes::from);
+    /// Whether the owners of fields are left out, which takes a copy.
+    pub fn omits_managed_fields(&self) -> bool {
+        self.verdict.omits_managed_fields
+    }
+
+    /// What is noted if nobody is answered.
+    pub fn unanswered(&self, is: Unanswered) {
+        self.state().unanswered = is;
+    }
+
+    /// What was sent, as it came: a patch. What is no JSON is not noted. Cost: three passes over it.
+    ///
+    /// - `lease`: is charged for what is noted before it is made.
+    ///
+    /// # Errors
+    /// [`Exhausted`]: it cannot be noted.
+    pub fn sent(&self, json: &[u8], lease: &Lease) -> Result<(), Exhausted> {
+        if !self.wants_requests() {
+            return Ok(());
         }
+        let Some(compact) = Compact::of(json) else { return Ok(()) };
+        lease.charge(compact.len())?;
+        self.state().event.request_object = Some(compact.written());
+        Ok(())
     }
 
     /// What is answered.
@@ -150,7 +187,7 @@ impl Trail {
 
     /// It is answered with more than is kept of one event.
     pub fn answers_too_much(&self) {
-        self.note("audit.k8s.io/truncated", "true");
+        self.note(TRUNCATED, "true");
     }
 
     /// What is noted by a key first stays.
@@ -165,6 +202,9 @@ impl Trail {
 
     /// The head of the answer is known, and its body is long.
     pub fn started(&self, code: u16) -> Waits {
+        if self.state().is_over {
+            return Waits::default();
+        }
         drop(self.answered(code));
         let waits = self.at(AuditStage::ResponseStarted);
         if self.shape == TrailShape::Refused {
@@ -198,6 +238,22 @@ impl Trail {
     pub fn reject(&self) {
         self.state().is_over = true;
         self.audit.rejected();
+    }
+
+    /// The server has failed: there is no other event.
+    ///
+    /// - `said`: what it panicked with.
+    pub fn panics(&self, said: &str) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.is_over, true) {
+            return;
+        }
+        let mut members = br#""status":"Failure","message":"#.to_vec();
+        write_string(&format!("APIServer panic'd: {said}"), &mut members);
+        members.extend_from_slice(br#","reason":"InternalError""#);
+        state.event.status = Some(ResponseStatus { members, code: 500 });
+        drop(state);
+        drop(self.at(AuditStage::Panic));
     }
 
     fn at(&self, stage: AuditStage) -> Waits {
@@ -258,44 +314,31 @@ impl Drop for Trail {
             return;
         }
         if std::thread::panicking() {
-            state.is_over = true;
-            let members = br#""status":"Failure","message":"APIServer panic'd","reason":"InternalError""#;
-            state.event.status = Some(ResponseStatus { members: members.to_vec(), code: 500 });
-            drop(self.at(AuditStage::Panic));
-            return;
+            return self.panics(&panics::said());
         }
         if !state.is_begun {
-            let members = br#""status":"Success","message":"Connection closed early""#;
-            state.event.status = Some(ResponseStatus { members: members.to_vec(), code: 200 });
+            let unanswered = state.unanswered;
+            match unanswered {
+                Unanswered::Nothing | Unanswered::Long => {
+                    let members = br#""status":"Success","message":"Connection closed early""#;
+                    state.event.status = Some(ResponseStatus { members: members.to_vec(), code: 200 });
+                }
+                Unanswered::Write => self.answers(&Bytes::from_static(GONE)),
+            }
+            match unanswered {
+                Unanswered::Nothing => {}
+                Unanswered::Long => drop(self.at(AuditStage::ResponseStarted)),
+                Unanswered::Write => drop(self.answered(504)),
+            }
         }
         drop(self.complete());
     }
 }
 
-/// JSON as Go writes it again: without white space, and with what HTML would trip over escaped. `None` for
-/// what is no JSON.
-fn compact(json: &[u8]) -> Option<Vec<u8>> {
-    let text = std::str::from_utf8(json).ok()?;
-    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
-    let mut out = Vec::with_capacity(json.len());
-    let mut within = false;
-    let mut chars = text.bytes();
-    while let Some(byte) = chars.next() {
-        match byte {
-            b' ' | b'\n' | b'\r' | b'\t' if !within => {}
-            b'<' | b'>' | b'&' => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            b'\\' => {
-                out.push(byte);
-                out.extend(chars.next());
-            }
-            byte => {
-                within ^= byte == b'"';
-                out.push(byte);
-            }
-        }
-    }
-    Some(out)
-}
+/// What a write is answered whose client is gone: nobody reads it.
+///
+/// Source: apiserver v0.36.3 `pkg/endpoints/handlers/finisher/finisher.go`.
+const GONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: request did not complete within requested timeout - context canceled","reason":"Timeout","details":{},"code":504}"#;
 
 #[cfg(test)]
 mod tests {
@@ -398,7 +441,10 @@ mod tests {
         assert_eq!(events[0]["requestObject"], serde_json::json!({ "metadata": { "name": "sent" } }));
         assert!(events[0]["responseObject"].is_null());
         let metadata = r#"{"rules": [{"level": "Metadata"}]}"#;
-        let events = trail(metadata, TrailShape::Whole, async |trail| trail.sent(b"[]")).await;
+        let events = trail(metadata, TrailShape::Whole, async |trail| {
+            trail.sent(b"[]", &Lease::of_server()).expect("memory");
+        })
+        .await;
         assert!(events[0]["requestObject"].is_null() && events[0]["objectRef"]["name"] == "sent");
     }
 
@@ -413,11 +459,95 @@ mod tests {
         assert_eq!(stages(&events), ["ResponseComplete"]);
     }
 
+    /// What is noted of who leaves before an answer: the stages, and the last event.
+    async fn left(unanswered: Unanswered) -> (Vec<String>, serde_json::Value) {
+        let events = trail(ALL, TrailShape::Whole, async |trail| {
+            drop(trail.received());
+            trail.unanswered(unanswered);
+        })
+        .await;
+        let stages = stages(&events).into_iter().map(str::to_owned).collect();
+        (stages, events.last().expect("an event").clone())
+    }
+
     #[tokio::test]
-    async fn who_leaves_before_an_answer_is_noted_as_kube_apiserver_does() {
-        let events = trail(ALL, TrailShape::Whole, async |trail| drop(trail.received())).await;
-        assert_eq!(stages(&events), ["RequestReceived", "ResponseComplete"]);
-        assert_eq!(events[1]["responseStatus"]["message"], "Connection closed early");
+    async fn who_leaves_before_anything_is_sent_is_noted_as_if_all_went_well() {
+        let (stages, last) = left(Unanswered::Nothing).await;
+        assert_eq!(stages, ["RequestReceived", "ResponseComplete"]);
+        assert_eq!(last["responseStatus"]["message"], "Connection closed early");
+        let (stages, last) = left(Unanswered::Long).await;
+        assert_eq!(stages, ["RequestReceived", "ResponseStarted", "ResponseComplete"]);
+        assert_eq!(last["responseStatus"]["code"], 200);
+    }
+
+    #[tokio::test]
+    async fn a_write_whose_client_leaves_has_not_gone_well() {
+        let (stages, last) = left(Unanswered::Write).await;
+        assert_eq!(stages, ["RequestReceived", "ResponseComplete"]);
+        let message = "Timeout: request did not complete within requested timeout - context canceled";
+        let want = serde_json::json!({
+            "metadata": {}, "status": "Failure", "message": message, "reason": "Timeout", "details": {}, "code": 504,
+        });
+        assert_eq!((&last["responseStatus"], &last["responseObject"]["code"]), (&want, &504.into()));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_noted_with_what_it_says_and_nothing_after_it() {
+        let events = trail(ALL, TrailShape::Whole, async |trail| {
+            trail.panics("as it \"should\"");
+            drop((trail.started(200), trail.complete()));
+        })
+        .await;
+        assert_eq!(stages(&events), ["Panic"]);
+        let status = &events[0]["responseStatus"];
+        assert_eq!(
+            (&status["message"], &status["code"]),
+            (&"APIServer panic'd: as it \"should\"".into(), &500.into())
+        );
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_unwinds_says_what_it_panicked_with() {
+        let events = trail(ALL, TrailShape::Whole, async |trail| {
+            panics::listen();
+            let audit = trail.audit.clone();
+            let caller = Caller::default();
+            let asked = Attributes { caller: &caller, verb: &Verb::Get, about: About::Path("/x") };
+            let notes = |_| -> Box<dyn Fn() -> Noted + Send + Sync> { Box::new(Noted::default) };
+            let other = Trail::begin(&audit, &asked, TrailShape::Whole, notes, an_event).expect("noted");
+            let fails = tokio::spawn(async move {
+                let _noted = other;
+                panic!("on {}", "purpose");
+            });
+            assert!(fails.await.is_err_and(|why| why.is_panic()));
+        })
+        .await;
+        assert_eq!(events[0]["responseStatus"]["message"], "APIServer panic'd: on purpose");
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_is_charged_before_it_is_noted_and_refused_where_there_is_no_memory() {
+        let events = trail(ALL, TrailShape::Whole, async |trail| {
+            let patch = format!("{{ \"a\": \"{}\" }}", "<".repeat(100));
+            let lease = Lease::new(Ledger(700), 0);
+            assert_eq!(trail.sent(patch.as_bytes(), &lease), Ok(()));
+            assert_eq!(lease.used(), "{\"a\":\"\"}".len() + 600);
+            assert_eq!(trail.sent(patch.as_bytes(), &lease), Err(Exhausted::NoRoom));
+            assert_eq!(trail.state().event.request_object.as_ref().map(Bytes::len), Some(lease.used()));
+        })
+        .await;
+        assert_eq!(events.len(), 1);
+    }
+
+    /// A ledger with so many bytes.
+    struct Ledger(usize);
+
+    impl forebay_apimachinery::lease::Ledger for Ledger {
+        fn try_take(&mut self, bytes: usize) -> bool {
+            let left = self.0.checked_sub(bytes);
+            self.0 = left.unwrap_or(self.0);
+            left.is_some()
+        }
     }
 
     #[tokio::test]
@@ -430,19 +560,5 @@ mod tests {
         })
         .await;
         assert_eq!(stages(&events), ["RequestReceived"]);
-    }
-
-    #[test]
-    fn a_patch_is_noted_as_go_writes_it_again_and_what_is_no_json_is_not() {
-        for (json, want) in [
-            ("{ \"a\" : [ 1,\n2 ] }", Some(r#"{"a":[1,2]}"#)),
-            (r#"{"a b":"x \" y\\","c":"<&>"}"#, Some(r#"{"a b":"x \" y\\","c":"\u003c\u0026\u003e"}"#)),
-            ("a: b", None),
-            ("{", None),
-            ("", None),
-        ] {
-            let compacted = compact(json.as_bytes()).map(|out| String::from_utf8(out).expect("a text"));
-            assert_eq!(compacted.as_deref(), want, "{json}");
-        }
     }
 }

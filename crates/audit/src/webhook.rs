@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::counts::{AuditCounts, AuditPlugin};
-use crate::limits::{BLOCKING_MAX, SEND_ATTEMPTS, SEND_WAIT, SENDS_MAX};
+use crate::limits::{BLOCKING_MAX, PAUSE_AT_THE_END, SEND_ATTEMPTS, SEND_WAIT, SENDS_MAX};
 use crate::line::{Line, event_list};
 
 /// What came of a POST: taken, or why not.
@@ -64,6 +64,7 @@ impl Webhook {
         // Where the server is gone nobody can send anything.
         if is_full || Handle::try_current().is_err() {
             inner.waiting.fetch_sub(1, Ordering::Relaxed);
+            inner.counts.settled(AuditPlugin::Webhook, 1);
             inner.counts.lost(AuditPlugin::Webhook, 1, "too many events wait for the webhook", &inner.clock);
             return told;
         }
@@ -89,25 +90,41 @@ impl Webhook {
 }
 
 impl Inner {
-    /// Whether the server has taken it, at one of its attempts.
+    /// Whether the server has taken it, at one of its attempts: those of other times, or where the server ends
+    /// meanwhile as many that follow on each other.
     async fn send(&self, batch: Vec<Line>) -> bool {
-        let (mut delay, mut why) = (self.backoff, String::new());
-        for attempt in 1..=SEND_ATTEMPTS {
+        let is_taken = self.attempt(&batch).await;
+        self.counts.settled(AuditPlugin::Webhook, batch.len());
+        is_taken
+            .inspect_err(|why| self.counts.lost(AuditPlugin::Webhook, batch.len(), why, &self.clock))
+            .is_ok()
+    }
+
+    async fn attempt(&self, batch: &[Line]) -> Result<(), String> {
+        let stop = self.tasks.shutdown();
+        let (mut delay, mut is_end) = (self.backoff, false);
+        let mut attempt = 1;
+        loop {
+            if !is_end && stop.is_raised() {
+                (is_end, attempt, delay) = (true, 1, self.backoff.min(PAUSE_AT_THE_END));
+            }
             let posted = tokio::select! {
-                posted = self.posts.post(event_list(&batch)) => posted,
+                posted = self.posts.post(event_list(batch)) => posted,
                 () = self.clock.sleep(SEND_WAIT) => Err("it does not answer".to_owned()),
             };
             match posted {
-                Ok(()) => return true,
-                Err(error) => why = error,
+                Ok(()) => return Ok(()),
+                // Where the server ends meanwhile there is another one.
+                Err(why) if attempt >= SEND_ATTEMPTS && (is_end || !stop.is_raised()) => return Err(why),
+                Err(_) => {}
             }
-            if attempt < SEND_ATTEMPTS {
-                self.clock.sleep(delay.mul_f64(1.0 + self.jitter())).await;
-                delay = delay.mul_f64(1.5);
+            tokio::select! {
+                () = self.clock.sleep(delay.mul_f64(1.0 + self.jitter())) => {}
+                () = stop.raised(), if !is_end => {}
             }
+            attempt += 1;
+            delay = delay.mul_f64(1.5);
         }
-        self.counts.lost(AuditPlugin::Webhook, batch.len(), &why, &self.clock);
-        false
     }
 
     /// Up to a fifth.

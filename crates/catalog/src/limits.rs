@@ -52,9 +52,9 @@ pub const TOLD_BATCHES_MAX: usize = 2;
 pub const CONVERSIONS_MAX: usize = 64;
 
 /// Annotations that are noted of one request for an audit log: each of its webhooks and policies may say
-/// some. Those beyond are not noted.
+/// some. Of those beyond it is noted that they are left out.
 pub const AUDIT_ANNOTATIONS_MAX: usize = 1_024;
 
 /// Bytes of them, keys and values: what an event of an audit log of kube-apiserver holds without its objects
-/// is a few KiB. Those beyond are not noted.
+/// is a few KiB. Of those beyond it is noted that they are left out.
 pub const AUDIT_BYTES_MAX: usize = 64 << 10;

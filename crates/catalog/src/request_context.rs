@@ -19,6 +19,9 @@ use forebay_spans::{OpenSpan, Trace};
 use crate::latencies::{Latencies, TimedPart, Timing};
 use crate::limits::{AUDIT_ANNOTATIONS_MAX, AUDIT_BYTES_MAX};
 
+/// What says that something is left out of an event.
+const TRUNCATED: &str = "audit.k8s.io/truncated";
+
 /// See the module's doc. Nobody asks for annotations of what the server does by itself, and it has no turn.
 #[derive(Clone, Default)]
 pub struct RequestContext {
@@ -98,7 +101,7 @@ pub struct ObjectNoted {
 
 #[derive(Debug, Default)]
 struct Noted {
-    // key -> value, <= AUDIT_ANNOTATIONS_MAX
+    // key -> value, <= AUDIT_ANNOTATIONS_MAX, and that there were more.
     all: BTreeMap<String, String>,
     /// Of keys and values, <= AUDIT_BYTES_MAX.
     bytes: usize,
@@ -159,17 +162,27 @@ impl RequestContext {
 
     /// Notes the object that was sent, if anybody asks: `json` makes its JSON, and is called only where that
     /// is wanted. A write that begins again notes it once.
-    pub fn note_object(&self, sent: &Value, json: impl FnOnce() -> Option<Bytes>) {
-        let Some(audit) = self.audit.as_ref().filter(|audit| audit.lock().object.is_none()) else { return };
+    ///
+    /// # Errors
+    /// What `json` says.
+    pub fn note_object<E>(
+        &self,
+        sent: &Value,
+        json: impl FnOnce() -> Result<Option<Bytes>, E>,
+    ) -> Result<(), E> {
+        let Some(audit) = self.audit.as_ref().filter(|audit| audit.lock().object.is_none()) else {
+            return Ok(());
+        };
         let text = |name: &str| sent["metadata"][name].as_str().unwrap_or_default().to_owned();
         let object = ObjectNoted {
             namespace: text("namespace"),
             name: text("name"),
             uid: text("uid"),
             resource_version: text("resourceVersion"),
-            json: audit.wants_object.then(json).flatten(),
+            json: if audit.wants_object { json()? } else { None },
         };
         audit.lock().object = Some(object);
+        Ok(())
     }
 }
 
@@ -183,15 +196,18 @@ impl AuditAnnotations {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes `value` by `key`. What was noted by that key before stays, as in kube-apiserver; what is beyond
-    /// a limit is not noted.
+    /// Notes `value` by `key`. What was noted by that key before stays, as in kube-apiserver; of what is beyond
+    /// a limit it is noted that it is left out.
     ///
     /// Source: apiserver v0.36.3 `pkg/audit/context.go`.
     pub fn note(&self, key: String, value: String) {
         let mut noted = self.lock();
         let bytes = noted.bytes + key.len() + value.len();
-        let is_known = noted.all.contains_key(&key);
-        if is_known || noted.all.len() >= AUDIT_ANNOTATIONS_MAX || bytes > AUDIT_BYTES_MAX {
+        if noted.all.contains_key(&key) {
+            return;
+        }
+        if noted.all.len() >= AUDIT_ANNOTATIONS_MAX || bytes > AUDIT_BYTES_MAX {
+            noted.all.insert(TRUNCATED.to_owned(), "true".to_owned());
             return;
         }
         noted.bytes = bytes;
@@ -224,6 +240,7 @@ mod tests {
         }
         let all = audit.take();
         assert_eq!((all["a"].as_str(), all.len()), ("1", AUDIT_ANNOTATIONS_MAX));
+        assert_eq!(all[TRUNCATED], "true");
         assert!(!all.contains_key("long") && audit.take().is_empty());
     }
 
@@ -243,14 +260,19 @@ mod tests {
         let noted = |wants_object| {
             let audit = Arc::new(AuditAnnotations::new(wants_object, Clock::default()));
             let context = RequestContext { audit: Some(audit.clone()), ..RequestContext::default() };
-            context.note_object(&sent, || Some("{}".into()));
-            context.note_object(&Value::Null, || panic!("it is there"));
+            assert_eq!(context.note_object(&sent, || Err("no memory")).is_err(), wants_object);
+            let made = || Ok::<_, &str>(Some("{}".into()));
+            context.note_object(&sent, made).expect("there is memory");
+            context
+                .note_object(&Value::Null, || -> Result<_, &str> { panic!("it is there") })
+                .expect("noted");
             audit.take_object().expect("noted")
         };
         let object = noted(true);
         assert_eq!((object.name.as_str(), object.resource_version.as_str()), ("a", "7"));
         assert!(object.json.is_some() && noted(false).json.is_none());
-        RequestContext::default().note_object(&sent, || panic!("nobody asks"));
+        let nobody = RequestContext::default();
+        nobody.note_object(&sent, || -> Result<_, &str> { panic!("nobody asks") }).expect("nothing is made");
     }
 
     #[derive(Default)]

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_apimachinery::resource::{cannot_be_handled, not_registered, split_api_version};
 use forebay_apimachinery::selector::{FieldOperator, FieldRequirement, FieldSelector};
-use forebay_apimachinery::{Cause, GroupVersionKind, GroupVersionResource, Revision, Status, json};
+use forebay_apimachinery::{
+    Cause, Exhausted, GroupVersionKind, GroupVersionResource, Lease, Revision, Status, json,
+};
 use forebay_crd::Violations;
 use forebay_object::{Form, Object};
 use forebay_schema::builtin::{TypeId, codec, table};
@@ -114,17 +116,39 @@ impl Served {
         self.kind.encode_new(value, fields)
     }
 
-    /// The JSON of what was sent, which is of `gvk`: this kind, or that of a subresource. Nothing where it is
-    /// neither.
-    pub fn json_of(&self, gvk: &GroupVersionKind, value: &Value) -> Option<Bytes> {
-        let mut out = Vec::new();
+    /// The JSON of what was sent as an audit log has it: with defaults, as upstream's decoder leaves it. It is
+    /// of `gvk`: this kind, or that of a subresource; nothing where it is neither. It is charged before it is
+    /// made, and stays so; the copy that it takes is given back.
+    ///
+    /// - `set_defaults`: of this kind.
+    ///
+    /// # Errors
+    /// [`Exhausted`]: what was sent cannot be noted, and so nothing is to be made of it.
+    pub fn noted(
+        &self,
+        gvk: &GroupVersionKind,
+        sent: &Value,
+        lease: &Lease,
+        set_defaults: impl FnOnce(&mut Value),
+    ) -> Result<Option<Bytes>, Exhausted> {
+        let scope = lease.scope();
+        let mut sent = json::copy(sent, lease)?;
         if *gvk == self.gvk {
-            self.kind.write_value(value, &mut out).ok()?;
-        } else {
-            let kind = table().kind(&gvk.group, &gvk.version, &gvk.kind)?;
-            codec::write_json(kind.ty, value, &mut out).ok()?;
+            set_defaults(&mut sent);
         }
-        Some(out.into())
+        let foreseen = json::written_len_max(&sent);
+        lease.charge(foreseen)?;
+        let mut out = Vec::with_capacity(foreseen);
+        let written = match table().kind(&gvk.group, &gvk.version, &gvk.kind) {
+            _ if *gvk == self.gvk => self.kind.write_value(&sent, &mut out).is_ok(),
+            Some(kind) => codec::write_json(kind.ty, &sent, &mut out).is_ok(),
+            None => false,
+        };
+        out.shrink_to_fit();
+        drop((sent, scope));
+        // What a kind writes beside what was sent is a little for each part of it.
+        lease.charge(out.capacity())?;
+        Ok(written.then(|| out.into()))
     }
 
     /// The whole object in this version, as a GET answers it. `revision` replaces the object's own: a DELETED

@@ -6,29 +6,30 @@
 //!
 //! Source: apiserver v0.36.3 `pkg/endpoints/filters/audit.go`, `authn_audit.go`, `request_deadline.go`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_api::{Because, TokenUse};
 use forebay_apimachinery::options::ListOptions;
-use forebay_apimachinery::{Caller, Reason, Status};
-use forebay_audit::limits::{RESPONSE_BYTES_MAX, USER_AGENT_BYTES_MAX};
+use forebay_apimachinery::{Caller, Exhausted, Lease, Reason, Status};
+use forebay_audit::limits::USER_AGENT_BYTES_MAX;
 use forebay_audit::{
-    Audit, AuditEvent, AuditLevel, AuditStage, Noted, ObjectRef, SentObject, Trail, TrailShape, Unkept,
-    Waits, source_ips,
+    Audit, AuditEvent, AuditLevel, AuditStage, Noted, ObjectRef, SentObject, Trail, TrailShape, Unanswered,
+    Unkept, Waits, source_ips,
 };
 use forebay_auth::Refused;
 use forebay_catalog::{AuditAnnotations, Target, TimedPart, Timing};
-use forebay_reads::{Begun, Encoding, ListPlan, Planned, Shown};
+use forebay_reads::{Begun, Encoding, Freshness, ListPlan, Planned, Shown};
 use forebay_rt::{Duration, Instant};
 use forebay_transport::Connection;
-use forebay_transport::limits::CHUNK_BYTES;
 use http::{HeaderMap, HeaderName, header};
 
 use crate::answer::HttpResponse;
 use crate::handler::{Handler, Head};
 use crate::negotiate;
+use crate::noted_list;
 use crate::offload;
 use crate::status::Failure;
 use crate::trails::Audited;
@@ -44,6 +45,10 @@ pub struct RequestCame<'a> {
     /// How long it took to know who asks.
     pub known_in: Duration,
 }
+
+/// Where it is noted what is sent and is no object: a patch, options. To be asked where that is worked on, for
+/// it takes as long as reading it.
+pub struct Sent(Option<Arc<Trail>>);
 
 /// What is noted of an answer that is there.
 pub struct Ended {
@@ -81,8 +86,26 @@ impl Audited {
         let event = || event(head, user.clone(), came);
         let trail = Arc::new(Trail::begin(audit, &head.asked(&caller), shape, noted, event)?);
         let notes = notes?;
+        if head.info.is_long_running() {
+            trail.unanswered(Unanswered::Long);
+        }
         notes.latencies.took(TimedPart::Authentication, came.known_in);
         Some(Audited { trail, notes })
+    }
+}
+
+impl Sent {
+    /// Whether it is noted, and not only what it is called.
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Notes it. What is no JSON is not noted.
+    ///
+    /// # Errors
+    /// There is no memory for it: nothing is to be made of it, either.
+    pub fn note(self, json: &[u8], lease: &Lease) -> Result<(), Exhausted> {
+        self.0.map_or(Ok(()), |trail| trail.sent(json, lease))
     }
 }
 
@@ -102,14 +125,18 @@ fn event(head: &Head, user: Option<Arc<Caller>>, came: RequestCame<'_>) -> Audit
     let (headers, info) = (&head.headers, &head.info);
     AuditEvent {
         level: AuditLevel::None,
-        id: head.audit_id.to_str().unwrap_or_default().to_owned(),
+        id: String::from_utf8_lossy(head.audit_id.as_bytes()).into_owned(),
         stage: AuditStage::RequestReceived,
         uri: head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string),
         verb: info.verb.to_string(),
         user,
         impersonated: None,
         impersonation_constraint: String::new(),
-        source_ips: source_ips(text(headers, &FORWARDED), text(headers, &REAL), head.remote),
+        source_ips: source_ips(
+            text(headers, &FORWARDED).as_deref(),
+            text(headers, &REAL).as_deref(),
+            head.remote,
+        ),
         user_agent: user_agent(headers),
         object: info.is_resource.then(|| ObjectRef {
             resource: info.resource.clone(),
@@ -129,8 +156,9 @@ fn event(head: &Head, user: Option<Arc<Caller>>, came: RequestCame<'_>) -> Audit
     }
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+/// What is no text of it is replaced, and the rest stays.
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
 }
 
 fn user_agent(headers: &HeaderMap) -> String {
@@ -149,19 +177,15 @@ impl Head {
         self.audited.as_ref().is_some_and(|audited| audited.trail.wants_responses())
     }
 
-    /// Whether what is sent is noted, and not only what it is called.
-    pub fn wants_sent(&self) -> bool {
-        self.audited.as_ref().is_some_and(|audited| audited.trail.wants_requests())
+    /// Where what is sent is noted.
+    pub fn sent(&self) -> Sent {
+        let trail = self.audited.as_ref().map(|audited| &audited.trail);
+        Sent(trail.filter(|trail| trail.wants_requests()).cloned())
     }
 
     /// Notes what is answered, as JSON.
     pub fn answers(&self, json: &Bytes) {
         self.audited.iter().for_each(|audited| audited.trail.answers(json));
-    }
-
-    /// Notes what is sent where that is no object: a patch, options. What is no JSON is not noted.
-    pub fn sends(&self, json: &[u8]) {
-        self.audited.iter().for_each(|audited| audited.trail.sent(json));
     }
 
     /// The beginning of a part of the work, whose time is noted until this is dropped.
@@ -175,7 +199,7 @@ impl Head {
     }
 
     /// Notes how its token is used, in upstream's words.
-    pub fn note_token(&self) {
+    fn note_token(&self) {
         for used in &self.token_uses {
             let (key, value) = match used {
                 TokenUse::Fresh => continue,
@@ -224,12 +248,17 @@ impl Head {
         };
         trail.note("authorization.k8s.io/decision", decision);
         trail.note("authorization.k8s.io/reason", &reason);
+        let info = &self.info;
+        if decided.is_ok() && info.is_resource && !info.verb.is_read_only() && !info.is_long_running() {
+            trail.unanswered(Unanswered::Write);
+        }
     }
 
     /// Notes why it failed.
     pub fn fails(&self, failure: &Failure) {
-        if self.audited.is_none() {
-            return;
+        let Some(Audited { trail, .. }) = &self.audited else { return };
+        if failure.is_panic() {
+            return trail.panics(&failure.status.message);
         }
         // Of a path that is nobody's kube-apiserver says so in plain text, and as much to who takes no form
         // of a `Status`.
@@ -252,6 +281,7 @@ impl Handler {
     pub async fn note_request(&self, head: &mut Head, came: RequestCame<'_>) -> Result<(), Failure> {
         let Some(audit) = &self.audit else { return Ok(()) };
         head.audited = Audited::begin(audit, head, Some(head.asker.caller()), came);
+        head.note_token();
         let Some(Audited { trail, .. }) = &head.audited else { return Ok(()) };
         let waits = trail.received();
         if waits.is_empty() {
@@ -272,6 +302,7 @@ impl Handler {
     pub fn note_refusal(&self, head: &mut Head, came: RequestCame<'_>) {
         if let Some(audit) = &self.audit {
             head.audited = Audited::begin(audit, head, None, came);
+            head.note_token();
         }
     }
 
@@ -292,7 +323,12 @@ impl Handler {
             trail.note("k8s.io/deprecated", "true");
         }
         let waits = match is_whole {
-            true if trail.shape() == TrailShape::Whole => trail.complete(),
+            true if trail.shape() == TrailShape::Whole => {
+                let waits = trail.complete();
+                // What it has is in its event, which is charged for as long as that takes to be kept.
+                drop(trail);
+                waits
+            }
             // It is complete when its body is gone.
             _ => {
                 response.body_mut().hold_trail(trail);
@@ -314,7 +350,11 @@ impl Handler {
         }
     }
 
-    /// Notes all of a list that is answered, and plans the answer of that state.
+    /// Notes all of a list that is answered, and plans the answer of that state. It is left out, which is
+    /// noted, where it is too long, or there is no room for it: it is not waited for, since those that hold
+    /// the room may read their answers as slowly as they like.
+    ///
+    /// - `planned`: the list, as it would be answered if nothing were noted.
     ///
     /// # Errors
     /// As a list.
@@ -322,33 +362,30 @@ impl Handler {
         &self,
         head: &Head,
         target: &Target,
-        (options, shown): (&ListOptions, Shown),
+        (mut options, shown): (ListOptions, Shown),
+        planned: Planned<ListPlan, Shown>,
     ) -> Result<Planned<ListPlan, Shown>, Failure> {
+        let Some(Audited { trail, .. }) = &head.audited else { return Ok(planned) };
+        let room = self.rooms.audit.clone();
+        let foreseen = noted_list::foreseen(planned.weight(), shown.what);
+        let Some(held) = foreseen.and_then(|bytes| room.try_take_beside(bytes)) else {
+            trail.answers_too_much();
+            return Ok(planned);
+        };
         let as_json = Shown { encoding: Encoding::Json, ..shown };
-        let Begun { mut body, lease: () } = self.api.list(target, options, as_json)?.run(()).await?;
-        let room = self.rooms.answers.clone();
-        let read = move || {
-            let (mut all, mut held) = (Vec::new(), room.charge(0));
-            while body.next_chunk(CHUNK_BYTES, &mut all) {
-                if all.len() > RESPONSE_BYTES_MAX {
-                    return None;
-                }
-                held.set(all.capacity());
-            }
-            Some((Bytes::from(all), held))
+        let Begun { body, lease: () } = self.api.list(target, &options, as_json)?.run(()).await?;
+        let noted = trail.clone();
+        let read = move || noted_list::read(body, held, &room, &noted);
+        let Ok(revision) = offload::done(forebay_transport::RunOn::Thread, read).await? else {
+            trail.answers_too_much();
+            return Ok(planned);
         };
-        let all = offload::done(forebay_transport::RunOn::Thread, read).await?;
-        let Some((json, held)) = all else {
-            head.audited.iter().for_each(|audited| audited.trail.answers_too_much());
-            return Ok(self.api.list(target, options, shown)?);
-        };
-        head.answers(&json);
-        if let Some(audited) = &head.audited {
-            audited.trail.hold(held);
+        if planned.freshness() == Freshness::Any {
+            // It was answered whole, whatever the limit.
+            options.limit = 0;
         }
-        let mut options = options.clone();
         if options.continue_token.is_empty()
-            && let Some(revision) = revision(&json)
+            && let Some(revision) = revision
         {
             (options.resource_version, options.resource_version_match) = (revision, "Exact".to_owned());
         }
@@ -356,33 +393,9 @@ impl Handler {
     }
 }
 
-/// The state that a list is of.
-fn revision(list: &[u8]) -> Option<String> {
-    const METADATA: &[u8] = b"\"metadata\":{";
-    // Of built-in kinds its own comes first, of others last.
-    let metadata = match list.starts_with(b"{\"kind\":") {
-        true => memchr::memmem::find(list, METADATA)?,
-        false => memchr::memmem::rfind(list, METADATA)?,
-    };
-    let rest = &list[metadata..];
-    const NAME: &[u8] = b"\"resourceVersion\":\"";
-    let from = memchr::memmem::find(rest, NAME)? + NAME.len();
-    let digits = rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (digits > 0).then(|| String::from_utf8_lossy(&rest[from..from + digits]).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_says_of_which_state_it_is() {
-        let list = br#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"71","continue":"x"},"items":[]}"#;
-        assert_eq!(revision(list).as_deref(), Some("71"));
-        let custom = br#"{"apiVersion":"a/v1","items":[{"metadata":{"resourceVersion":"7"}}],"kind":"L","metadata":{"continue":"","resourceVersion":"8"}}"#;
-        assert_eq!(revision(custom).as_deref(), Some("8"));
-        assert_eq!(revision(b"{}"), None);
-    }
 
     #[test]
     fn a_user_agent_is_noted_up_to_its_limit() {

@@ -5,9 +5,10 @@
 
 use forebay_api::Body;
 use forebay_apimachinery::options::DeleteOptions;
-use forebay_apimachinery::{Lease, Status};
+use forebay_apimachinery::{Lease, Status, json};
 use hyper::body::Incoming;
 
+use crate::audited::Sent;
 use crate::body_in::{self, Forms, Leased};
 use crate::flow_control::Cost;
 use crate::handler::{Handler, Head};
@@ -37,30 +38,35 @@ pub async fn delete_options(
     let Leased { bytes, lease, .. } = leased;
     let blamed = |failure| body_in::blamed(failure, &lease, &handler.rooms);
     let (options, on) = (options.map_err(blamed)?, lease.clone());
-    let wants_object = head.wants_sent();
-    let read = move || read_delete_options(options, &on, wants_object);
+    let sent = head.sent();
+    let read = move || read_delete_options(options, &on, sent);
     let read = offload::done(offload::run_on(bytes.len()), read).await?;
-    let (options, noted) = read.map_err(|status| blamed(status.into()))?;
-    head.sends(&noted);
+    let options = read.map_err(|status| blamed(status.into()))?;
     Ok((options?, lease))
 }
 
-/// Options, or what is wrong with what they say; and what is noted of them, if anything is.
+/// Options, or what is wrong with what they say. They are noted, if anything is.
 fn read_delete_options(
     body: Body,
     lease: &Lease,
-    wants_object: bool,
-) -> Result<(Result<DeleteOptions, Status>, Vec<u8>), Status> {
+    sent: Sent,
+) -> Result<Result<DeleteOptions, Status>, Status> {
     let value = match body {
         Body::Unreadable(why) => return Err(*why),
         Body::Value(value) => value,
-        Body::Json(json) | Body::Yaml { json, .. } => {
-            let parsed = forebay_apimachinery::json::parse(&json, lease).map_err(|error| {
+        Body::Json(text) | Body::Yaml { json: text, .. } => {
+            let parsed = json::parse(&text, lease).map_err(|error| {
                 Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
             })?;
             parsed.value
         }
     };
-    let noted = if wants_object { DeleteOptions::noted(&value) } else { Vec::new() };
-    Ok((DeleteOptions::from_body(&value), noted))
+    if sent.is_wanted() {
+        // No more than all that was sent; it grows while it is written.
+        let bytes = 2 * json::written_len_max(&value);
+        lease.charge(bytes)?;
+        sent.note(&DeleteOptions::noted(&value), lease)?;
+        lease.give_back(bytes);
+    }
+    Ok(DeleteOptions::from_body(&value))
 }

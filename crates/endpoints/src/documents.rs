@@ -165,13 +165,18 @@ fn zpage(handler: &Handler, head: &Head, page: Zpage) -> Result<HttpResponse, Fa
         return Ok(answer::text(status::OK, pages.text(page, delimiter, now, paths)));
     };
     let pretty = negotiate::is_pretty(&head.headers, &head.query);
-    let json = pages.json(page, version, now, paths).into();
+    let json = Bytes::from(pages.json(page, version, now, paths));
+    head.answers(&json);
     let form = Form { pretty, ..Form::plain(media) };
     let mut response = answer::object(status::OK, json, form, head.takes_gzip())?;
     if let Ok(content_type) = HeaderValue::from_str(&page.content_type(media, version)) {
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
-    resource::add_warnings(&mut response, page.warning(version).as_slice());
+    let warning = page.warning(version);
+    if warning.is_some() {
+        head.note("k8s.io/deprecated", "true");
+    }
+    resource::add_warnings(&mut response, warning.as_slice());
     Ok(response)
 }
 

@@ -32,6 +32,7 @@ mod memory;
 mod metrics;
 mod negotiate;
 mod neighbourhood;
+mod noted_list;
 mod offload;
 mod openapi;
 mod own_door;

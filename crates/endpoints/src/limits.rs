@@ -43,6 +43,17 @@ pub const WRITES_ROOM_BYTES: usize = 32 << 20;
 /// One more is answered 429.
 pub const AWAY_ROOM_BYTES: usize = 64 << 20;
 
+/// Bytes of what an audit log notes, until it is kept there: events that wait for a webhook or a file, and the
+/// copies of long answers, which have half of it at most. Apart from the room of answers, so that whoever
+/// takes nothing of an audit log keeps nobody from reading. An event beyond it is lost, and counted; an
+/// answer beyond it is left out, which its event says. The half holds the longest answer that is noted whole
+/// ([`forebay_audit::limits::RESPONSE_BYTES_MAX`]).
+pub const AUDIT_ROOM_BYTES: usize = 64 << 20;
+
+/// The least that it has while the process is near its memory limit.
+pub const AUDIT_ROOM_BYTES_MIN: usize = 4 << 20;
+const _: () = assert!(AUDIT_ROOM_BYTES >= 2 * forebay_audit::limits::RESPONSE_BYTES_MAX);
+
 /// What one request may hold, and its body: see [`forebay_apimachinery::lease`].
 pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 
@@ -84,6 +95,11 @@ pub const STALL_WAIT_WHEN_FULL: Duration = Duration::from_secs(2);
 /// A request's head that takes no more is not counted. A longer one takes room as an answer does, as long as
 /// it is answered.
 pub const HEAD_SMALL_BYTES: usize = 4 << 10;
+
+/// An Audit-Id that a client gives is kept and sent back, as upstream does with any. A longer one would take
+/// more than [`STREAM_BYTES`] has for the head of an answer that nobody reads: a new one is drawn instead.
+pub const AUDIT_ID_BYTES_MAX: usize = 2 << 10;
+const _: () = assert!(2 * AUDIT_ID_BYTES_MAX <= STREAM_BYTES);
 
 /// How often memory is looked at, and things made to give way while it is short.
 pub const MEMORY_PERIOD: Duration = Duration::from_millis(100);

@@ -335,16 +335,16 @@ mod tests {
         let (rooms, mut watch) = (Rooms::new(clock.clone()), Watch::new(clock.now()));
         let mut look = |used_mib: u64| {
             memory.look(used_mib << 20, 200 << 20, &mut watch, &rooms, clock.now());
-            let [_, _, bodies, lists, writes] = rooms.totals().map(|(_, totals)| totals.limit >> 20);
+            let [_, _, _, bodies, lists, writes] = rooms.totals().map(|(_, totals)| totals.limit >> 20);
             (bodies, lists, writes, memory.is_exhausted())
         };
-        assert_eq!(look(100), (30, 25, 10, false));
+        assert_eq!(look(100), (30, 20, 10, false));
         assert_eq!(look(172), (3, 2, 4, false));
         assert_eq!(look(195), (0, 0, 4, false));
         clock.sleep(EXHAUSTED_AFTER).await;
         assert_eq!(look(195), (0, 0, 4, true));
         assert!(rooms.lists.try_take(1).is_none() && rooms.writes.try_take(1).is_some());
-        assert_eq!(look(170), (3, 3, 4, false));
+        assert_eq!(look(170), (3, 2, 4, false));
         assert!(rooms.lists.try_take(1).is_some());
     }
 }

@@ -31,7 +31,7 @@ use crate::documents::{self};
 use crate::flow_control::{self, OfRequest};
 use crate::handler::{Handler, Head, OnConnection};
 use crate::impersonate;
-use crate::limits::{ANSWER_SMALL_BYTES, ASKING_SPAN_MAX, HEAD_SMALL_BYTES};
+use crate::limits::{ANSWER_SMALL_BYTES, ASKING_SPAN_MAX, AUDIT_ID_BYTES_MAX, HEAD_SMALL_BYTES};
 use crate::metrics::{Record, RequestLabels};
 use crate::proxied;
 use crate::request_info::{PathError, RequestInfo};
@@ -202,15 +202,11 @@ impl Handler {
             }
             Err(failure) => (Err(failure), Duration::ZERO),
         };
-        head.asker = asker.inspect_err(|_| {
-            self.note_refusal(head, came);
-            head.note_token();
-        })?;
+        head.asker = asker.inspect_err(|_| self.note_refusal(head, came))?;
         if matches!(head.asker, Asker::Known(_)) {
             came.connection.authenticated();
         }
         self.note_request(head, RequestCame { known_in, ..came }).await?;
-        head.note_token();
         if let Some(wanted) = impersonate::wanted(&head.headers)? {
             let (verb, about) = (&head.info.verb, head.info.about());
             let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
@@ -374,8 +370,8 @@ fn no_request_info(uri: &Uri, error: &PathError) -> HttpResponse {
 
 /// The id that the client gave, or a new one.
 fn audit_id(headers: &HeaderMap, random: &Random) -> HeaderValue {
-    const BYTES_MAX: usize = 64;
-    let given = headers.get(AUDIT_ID).filter(|value| !value.is_empty() && value.len() <= BYTES_MAX);
+    let is_kept = |value: &&HeaderValue| !value.is_empty() && value.len() <= AUDIT_ID_BYTES_MAX;
+    let given = headers.get(AUDIT_ID).filter(is_kept);
     given.cloned().unwrap_or_else(|| {
         HeaderValue::from_str(&random.uuid()).unwrap_or_else(|_| HeaderValue::from_static(""))
     })
@@ -404,6 +400,19 @@ mod tests {
         }
         let bytes = size(Handler::answer);
         assert!(bytes <= 8 << 10, "{bytes}");
+    }
+
+    #[test]
+    fn an_id_that_is_given_is_kept_and_another_one_is_drawn() {
+        let given = |id: &[u8]| {
+            let id = HeaderValue::from_bytes(id).expect("a value");
+            audit_id(&[(AUDIT_ID, id)].into_iter().collect(), &Random::seeded(1))
+        };
+        let long = "x".repeat(AUDIT_ID_BYTES_MAX);
+        assert_eq!(given(long.as_bytes()), long.as_str());
+        assert_eq!(given(format!("{long}x").as_bytes()).len(), 36);
+        assert_eq!(given(b"j\xfcrgen").as_bytes(), b"j\xfcrgen");
+        assert_eq!(given(b"").len(), 36);
     }
 
     #[test]

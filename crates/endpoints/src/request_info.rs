@@ -233,6 +233,17 @@ pub fn decode(path: &str) -> Result<String, PathError> {
     String::from_utf8(decoded).map_err(|_| PathError::Escape)
 }
 
+/// What is wrong with a name as a segment of a path.
+pub fn segment_fault(name: &str) -> Option<&'static str> {
+    match name {
+        "." => Some("may not be '.'"),
+        ".." => Some("may not be '..'"),
+        name if name.contains('/') => Some("may not contain '/'"),
+        name if name.contains('%') => Some("may not contain '%'"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

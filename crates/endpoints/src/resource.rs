@@ -35,8 +35,10 @@ use crate::handler::{Handler, Head};
 use crate::limits::{DELETE_COLLECTION_BYTES, GZIP_BYTES_MIN, OFFLOAD_BYTES};
 use crate::list_answer;
 use crate::negotiate::{self, Answered, Form};
+use crate::noted_list;
 use crate::offload;
 use crate::proxied;
+use crate::request_info::segment_fault;
 use crate::response::{Content, ResponseBody};
 use crate::reviews;
 use crate::shown::{shown, shown_as};
@@ -160,17 +162,6 @@ fn is_watch_path(head: &Head, served: &Served) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is wrong with a name as a segment of a path.
-fn segment_fault(name: &str) -> Option<&'static str> {
-    match name {
-        "." => Some("may not be '.'"),
-        ".." => Some("may not be '..'"),
-        name if name.contains('/') => Some("may not contain '/'"),
-        name if name.contains('%') => Some("may not contain '%'"),
-        _ => None,
-    }
-}
-
 async fn get(handler: &Handler, head: &Head, target: &Target) -> Result<HttpResponse, Failure> {
     let form = negotiate::object(&head.headers, &head.query, &target.served, Answered::Object)?;
     let options = GetOptions::from_query(&head.query);
@@ -245,12 +236,16 @@ async fn list(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
     if is_there {
         cost.price.cpu = foreseen.sent;
     }
+    if head.wants_answer() {
+        // The copy that is noted is there until its reader has the answer.
+        cost.price.bytes += noted_list::foreseen(weight, shown.what).unwrap_or(0) as u64;
+    }
     meter.since(began);
     handler.begin(head, || cost).await?;
     head.usage.iter().for_each(|usage| usage.lists(flows::listed_at(&planned)));
     let lease = handler.admit_read(head, weight, rendering.making == Making::Stored).await?;
     let planned = match head.wants_answer() {
-        true => Box::pin(handler.note_list(head, target, (&options, shown))).await?,
+        true => Box::pin(handler.note_list(head, target, (options, shown), planned)).await?,
         false => planned,
     };
     let waits = || head.flow.ticket().iter().for_each(|ticket| ticket.waits());
@@ -440,10 +435,12 @@ async fn patch(
         // However short it is, what it copies may be as long as a tree may be.
         leased.work = leased.work.max(OFFLOAD_BYTES);
     }
-    let bytes = leased.bytes.clone();
-    head.sends(&bytes);
+    let (bytes, sent) = (leased.bytes.clone(), head.sent());
     let api = handler.api.clone();
-    let work = |target: Target| async move { api.patch(&target, kind, &bytes, &options).wait().await };
+    let work = |target: Target| async move {
+        sent.note(&bytes, &target.lease)?;
+        api.patch(&target, kind, &bytes, &options).wait().await
+    };
     let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }
@@ -460,12 +457,14 @@ async fn apply(
     let leased = leased_body(handler, head, target, ContentType::Yaml, body).await?;
     let config = body_in::configuration(&leased).await;
     let config = config.map_err(|failure| body_in::blamed(failure, &leased.lease, &handler.rooms))?;
-    if let Body::Json(json) | Body::Yaml { json, .. } = &config {
-        head.sends(json);
-    }
-    let may_create = Some(handler.may_create(head));
+    let (may_create, sent) = (Some(handler.may_create(head)), head.sent());
     let api = handler.api.clone();
-    let work = |target: Target| async move { api.apply(&target, &config, &options, may_create).wait().await };
+    let work = |target: Target| async move {
+        if let Body::Json(json) | Body::Yaml { json, .. } = &config {
+            sent.note(json, &target.lease)?;
+        }
+        api.apply(&target, &config, &options, may_create).wait().await
+    };
     let answer = on_lease(handler, head, target, leased, work).await?;
     written(handler, head, target, form, answer).await
 }

@@ -14,8 +14,9 @@ use forebay_rt::Clock;
 
 use crate::cost;
 use crate::limits::{
-    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, AWAY_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX,
-    LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
+    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, AUDIT_ROOM_BYTES, AUDIT_ROOM_BYTES_MIN, AWAY_ROOM_BYTES,
+    BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES,
+    WRITES_ROOM_BYTES_MIN,
 };
 use crate::negotiate::Form;
 use crate::status::Failure;
@@ -33,6 +34,8 @@ pub struct Rooms {
     pub writes: Room,
     /// What bodies of both sorts became, while somebody else is asked about them.
     pub away: AwayRoom,
+    /// What an audit log notes, until it is kept. Nobody waits for it.
+    pub audit: Room,
     refused: Arc<AtomicU32>,
 }
 
@@ -45,6 +48,7 @@ impl Rooms {
             bodies: room(BODIES_ROOM_BYTES),
             writes: room(WRITES_ROOM_BYTES),
             away: AwayRoom::new(AWAY_ROOM_BYTES),
+            audit: room(AUDIT_ROOM_BYTES),
             refused: Arc::default(),
         }
     }
@@ -53,7 +57,7 @@ impl Rooms {
     pub fn set(&self, left: Option<usize>) {
         let share = |parts: usize, max: usize| (left.unwrap_or(0) / 16 * parts).min(max);
         let expensive = |bytes: usize| if left.is_some() { Limit::Strict(bytes) } else { Limit::Closed };
-        self.lists.set_limit(expensive(share(5, LISTS_ROOM_BYTES)));
+        self.lists.set_limit(expensive(share(4, LISTS_ROOM_BYTES)));
         self.bodies.set_limit(match share(6, usize::MAX) {
             // The largest may go alone.
             room if room >= BODY_COST_MAX => Limit::Loose(BODIES_ROOM_BYTES),
@@ -62,6 +66,7 @@ impl Rooms {
         self.answers.set_limit(Limit::Strict(share(2, ANSWERS_ROOM_BYTES)));
         self.writes.set_limit(Limit::Strict(share(2, WRITES_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN)));
         self.away.set_limit(share(1, AWAY_ROOM_BYTES).max(WRITES_ROOM_BYTES_MIN));
+        self.audit.set_limit(Limit::Strict(share(1, AUDIT_ROOM_BYTES).max(AUDIT_ROOM_BYTES_MIN)));
     }
 
     /// Room for `json` in the form that it is answered in, and for the tree that this takes, at once or not
@@ -123,9 +128,10 @@ impl Rooms {
     }
 
     /// Each class by its name in the metrics.
-    pub fn totals(&self) -> [(&'static str, Totals); 5] {
+    pub fn totals(&self) -> [(&'static str, Totals); 6] {
         [
             ("answers", self.answers.totals()),
+            ("audit", self.audit.totals()),
             ("away", self.away.totals()),
             ("bodies", self.bodies.totals()),
             ("lists", self.lists.totals()),
@@ -143,15 +149,15 @@ mod tests {
     async fn a_share_of_what_is_left_goes_to_each_and_small_writes_keep_some() {
         let rooms = Rooms::new(Clock::system());
         let limits = |rooms: &Rooms| rooms.totals().map(|(_, totals)| totals.limit >> 20);
-        assert_eq!(limits(&rooms), [32, 64, 128, 64, 32]);
+        assert_eq!(limits(&rooms), [32, 64, 64, 128, 64, 32]);
         rooms.set(Some(1 << 40));
-        assert_eq!(limits(&rooms), [32, 64, 128, 64, 32]);
+        assert_eq!(limits(&rooms), [32, 64, 64, 128, 64, 32]);
         assert!(rooms.bodies.take("a", BODY_COST_MAX).await.is_ok(), "the largest goes alone");
         rooms.set(Some(80 << 20));
         assert!(rooms.bodies.take("a", 31 << 20).await.is_err(), "it never fits, and nobody waits for it");
-        assert_eq!(limits(&rooms), [10, 5, 30, 25, 10]);
+        assert_eq!(limits(&rooms), [10, 5, 5, 30, 20, 10]);
         rooms.set(Some(0));
-        assert_eq!(limits(&rooms), [0, 4, 0, 0, 4]);
+        assert_eq!(limits(&rooms), [0, 4, 4, 0, 0, 4]);
         assert!(rooms.lists.take("a", ROOM_ONE_BYTES).await.is_ok(), "one at a time");
         rooms.set(None);
         assert!(rooms.lists.take("a", 1).await.is_err() && rooms.bodies.take("a", 1).await.is_err());

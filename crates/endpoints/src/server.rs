@@ -226,7 +226,7 @@ pub(crate) fn handler(
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     let shared_lists = SharedLists::new(clock.clone(), memory.limit());
     if let Some(audit) = &audit {
-        audit.hold_of(rooms.answers.clone());
+        audit.hold_of(rooms.audit.clone());
     }
     Handler {
         authenticator: Authenticators::new(

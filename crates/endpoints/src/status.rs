@@ -96,6 +96,8 @@ pub struct Failure {
     details: bool,
     /// See [`Failure::for_want_of_memory`].
     is_for_want_of_memory: bool,
+    /// See [`Failure::panic`].
+    is_panic: bool,
 }
 
 /// Writes `status` as JSON with its code, as the ERROR event of a watch has it.
@@ -130,7 +132,7 @@ impl From<Status> for Failure {
     fn from(status: Status) -> Failure {
         // Upstream has details in every refusal of this reason, those in its generic words, too.
         let details = status.reason == Reason::Invalid;
-        Failure { status, details, is_for_want_of_memory: false }
+        Failure { status, details, is_for_want_of_memory: false, is_panic: false }
     }
 }
 
@@ -142,6 +144,15 @@ impl Failure {
 
     pub fn is_for_want_of_memory(&self) -> bool {
         self.is_for_want_of_memory
+    }
+
+    /// The server has failed at it.
+    pub fn panic(status: Status) -> Failure {
+        Failure { is_panic: true, ..status.into() }
+    }
+
+    pub fn is_panic(&self) -> bool {
+        self.is_panic
     }
 
     /// Sends `details`, be they empty.

@@ -28,11 +28,17 @@ pub fn begin(handler: &Handler, head: &Head, started: Instant, target: &Uri) -> 
     let mut span = tracer.begin(RequestSpan { name, remote, is_trusted, started })?;
     span.set("http.request.method", head.method.to_string());
     span.set("http.target", target.path_and_query().map_or("", |target| target.as_str()).to_owned());
-    span.set("audit-id", head.audit_id.to_str().unwrap_or_default().to_owned());
+    span.set("audit-id", audit_id(head.audit_id.as_bytes()));
     if let Some(agent) = text(&head.headers, header::USER_AGENT.as_str()) {
         span.set("user_agent.original", agent.to_owned());
     }
     Some(span)
+}
+
+/// The id as spans have it: no longer than upstream has it in its own log. What is no text of it is replaced.
+fn audit_id(given: &[u8]) -> String {
+    const BYTES_MAX: usize = 64;
+    String::from_utf8_lossy(&given[..given.len().min(BYTES_MAX)]).into_owned()
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

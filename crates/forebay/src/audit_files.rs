@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_apimachinery::Lease;
 use forebay_audit::limits::POLICY_BYTES_MAX;
 use forebay_audit::{Audit, AuditOptions, AuditPolicy, Posted, Posts};
 use forebay_rt::{Clock, Random};
@@ -39,10 +40,12 @@ pub struct AuditFiles {
 pub fn read(config: &AuditConfig, warnings: &mut Vec<String>) -> Result<Option<AuditFiles>, Error> {
     let Some(path) = &config.policy_file else { return Ok(None) };
     let wrong = |reason: String| Error::AuditFile { doing: POLICY, path: path.clone(), reason };
-    let (policy, unknown) = AuditPolicy::of(&tree(POLICY, path)?).map_err(wrong)?;
-    if !unknown.is_empty() {
+    let (tree, repeated) = policy_tree(path)?;
+    let (policy, unknown) = AuditPolicy::of(&tree).map_err(wrong)?;
+    let passed_over: Vec<String> = repeated.into_iter().chain(unknown).collect();
+    if !passed_over.is_empty() {
         let what = "audit policy contains errors, falling back to lenient decoding: strict decoding error";
-        warnings.push(format!("{what}: {}", unknown.join(", ")));
+        warnings.push(format!("{what}: {}", passed_over.join(", ")));
     }
     let target = config.webhook_file.as_deref().map(target).transpose()?;
     let options = config.options.clone();
@@ -65,16 +68,31 @@ fn target(path: &Path) -> Result<Kubeconfig, Error> {
     })
 }
 
+/// A policy as upstream reads it: of a key that is there twice the last counts. What is said of such keys.
+fn policy_tree(path: &Path) -> Result<(Value, Option<String>), Error> {
+    let wrong = |reason: String| Error::AuditFile { doing: POLICY, path: path.to_owned(), reason };
+    let text = text(POLICY, path)?;
+    let read = forebay_yaml::to_json(text.as_bytes(), &Lease::of_server());
+    let read = read.map_err(|why| wrong(why.to_string()))?;
+    let tree = forebay_apimachinery::json::read(&read.text).map_err(|why| wrong(why.to_string()))?;
+    Ok((tree, read.repeated))
+}
+
 fn tree(doing: &'static str, path: &Path) -> Result<Value, Error> {
+    let wrong = |reason: String| Error::AuditFile { doing, path: path.to_owned(), reason };
+    serde_saphyr::from_str(&text(doing, path)?).map_err(|why| wrong(why.to_string()))
+}
+
+fn text(doing: &'static str, path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(POLICY_BYTES_MAX + 1).read_to_string(&mut text))
         .map_err(Error::file("read", path))?;
-    let wrong = |reason: String| Error::AuditFile { doing, path: path.to_owned(), reason };
     if text.len() as u64 > POLICY_BYTES_MAX {
-        return Err(wrong(format!("larger than {POLICY_BYTES_MAX} bytes")));
+        let reason = format!("larger than {POLICY_BYTES_MAX} bytes");
+        return Err(Error::AuditFile { doing, path: path.to_owned(), reason });
     }
-    serde_saphyr::from_str(&text).map_err(|why| wrong(why.to_string()))
+    Ok(text)
 }
 
 impl AuditFiles {
@@ -158,6 +176,17 @@ mod tests {
                 "audit policy contains errors, falling back to lenient decoding: strict decoding error: unknown field \
               \"rules[0].verb\""
             ]
+        );
+    }
+
+    #[test]
+    fn of_a_key_that_is_there_twice_the_last_counts_and_the_server_starts() {
+        let (files, warnings) = read_policy(&format!("{HEAD}rules: []\nrules: [{{level: Metadata}}]"), None);
+        assert!(files.expect("read").is_none());
+        assert_eq!(
+            warnings,
+            ["audit policy contains errors, falling back to lenient decoding: strict decoding error: yaml: \
+              unmarshal errors:\n  line 4: key \"rules\" already set in map"]
         );
     }
 }

@@ -41,6 +41,10 @@ use forebay_pki::trust;
 /// How long the tasks of the caches may take to end.
 const TASKS_WAIT: Duration = Duration::from_secs(5);
 
+/// How long it may take to hand out what is noted of requests: as many attempts at a webhook as at other times,
+/// with short pauses. Those who end a server wait for 30 seconds, if they are told nothing else.
+const AUDIT_WAIT: Duration = Duration::from_secs(10);
+
 /// How long it may take to say that nobody is to be led here any more.
 const WITHDRAW_WAIT: Duration = Duration::from_secs(3);
 
@@ -348,7 +352,7 @@ impl Server {
         }
         // Whoever was cut is noted, too.
         if let Some(audit) = noted {
-            audit.finish(TASKS_WAIT).await;
+            audit.finish(AUDIT_WAIT).await;
         }
         store.close();
         served

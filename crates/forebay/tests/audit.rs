@@ -80,6 +80,25 @@ async fn what_was_sent_and_answered_is_in_the_file_once_its_client_has_the_answe
     assert_eq!(text(&none[1], "/responseObject/kind"), "Status");
     admin.ask(Ask::get(MAPS).header("audit-id", "all")).await.expect(200);
     assert_eq!(text(&events_of("all")[1], "/responseObject/items/0/metadata/name"), "one");
+    // As many of a list are noted as are answered, however many of how old a state were asked for.
+    let two = json!({ "metadata": { "name": "two" } });
+    admin.post(MAPS, &two).await.expect(201);
+    for (query, is_cut) in
+        [("limit=1&resourceVersion=0", false), ("limit=1", true), ("resourceVersion=0", false)]
+    {
+        let answer = admin.ask(Ask::get(format!("{MAPS}?{query}")).header("audit-id", query)).await;
+        answer.expect(200);
+        let of = |list: &Value| list["items"].as_array().map_or(0, Vec::len);
+        let answered: Value = serde_json::from_str(answer.text()).expect("JSON");
+        let noted = &events_of(query)[1]["responseObject"];
+        assert_eq!((of(&answered), of(&answered) == 1), (of(noted), is_cut), "{query}");
+    }
+    // What the server tells of itself in an older version is noted, and that this is on its way out.
+    let statusz = "application/json;g=config.k8s.io;v=v1alpha1;as=Statusz";
+    admin.ask(Ask::get("/statusz").header("accept", statusz).header("audit-id", "page")).await.expect(200);
+    let page = events_of("page");
+    assert_eq!(text(&page[1], "/responseObject/kind"), "Statusz");
+    assert_eq!(text(&page[1], "/annotations/k8s.io~1deprecated"), "true");
     // Whoever is not known is noted once.
     let nobody = server.client(Protocol::Http1, Identity::Nobody).await;
     nobody.ask(Ask::get(MAPS).bearer("wrong").header("audit-id", "wrong")).await.expect(401);
@@ -88,6 +107,18 @@ async fn what_was_sent_and_answered_is_in_the_file_once_its_client_has_the_answe
     assert_eq!((&wrong[0]["user"], text(&wrong[0], "/responseStatus/message")), (&json!({}), "Unauthorized"));
     assert!(metric(&admin, "apiserver_audit_event_total").await >= 7);
     assert_eq!(metric(&admin, "apiserver_audit_error_total{plugin=\"log\"}").await, 0);
+}
+
+#[tokio::test]
+async fn an_id_is_noted_as_it_was_given_however_long_it_is() {
+    let scratch = Scratch::new();
+    let (mut flags, log) = flags(&scratch, "rules: [{level: Metadata}]");
+    flags.push(format!("--audit-log-path={}", log.display()));
+    let server = start(&scratch, &flags).await;
+    let admin = server.admin().await;
+    let long = "x".repeat(100);
+    admin.ask(Ask::get("/version").header("audit-id", &long)).await.expect(200);
+    assert_eq!(stages(&of(&events(&log), &long)), ["RequestReceived", "ResponseComplete"]);
 }
 
 #[tokio::test]
@@ -314,12 +345,14 @@ async fn a_policy_or_a_flag_that_makes_no_sense_is_told_and_nothing_starts() {
     let given: Vec<&str> = flags.iter().map(String::as_str).collect();
     let refused = Server::try_start(&scratch, &given).await.err().expect("refused");
     assert!(refused.stderr.contains("rules[0].level: Unsupported value: \"Much\""), "{}", refused.stderr);
-    for (flag, want) in [
-        ("--audit-log-mode=maybe", "invalid audit log mode maybe, allowed modes are"),
-        ("--audit-log-format=xml", "invalid audit log format xml, allowed formats are"),
-        ("--audit-webhook-version=audit.k8s.io/v1beta1", "invalid group version"),
+    let (log, webhook) = ("--audit-log-path=-", "--audit-webhook-config-file=none");
+    for (used, flag, want) in [
+        (log, "--audit-log-mode=maybe", "invalid audit log mode maybe, allowed modes are"),
+        (log, "--audit-log-format=xml", "invalid audit log format xml, allowed formats are"),
+        (log, "--audit-log-maxage=-1", "--audit-log-maxage -1 can't be a negative number"),
+        (webhook, "--audit-webhook-version=audit.k8s.io/v1beta1", "invalid group version"),
     ] {
-        let refused = Server::try_start(&scratch, &[flag]).await.err().expect("refused");
+        let refused = Server::try_start(&scratch, &[used, flag]).await.err().expect("refused");
         assert!(refused.stderr.contains(want), "{}", refused.stderr);
     }
 }

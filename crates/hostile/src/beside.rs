@@ -24,6 +24,8 @@ pub enum Beside {
     FullDisk,
     /// The same by a server that is not there.
     DeadAuditWebhook,
+    /// All that is sent and answered is noted, and taken as it comes.
+    AuditedWhole,
     /// A webhook is asked whether somebody may.
     Authorizer(WhenAsked),
     /// Secrets are encrypted by a plugin that did well until the server was started again, and does this
@@ -91,8 +93,9 @@ impl Beside {
         let mut neighbours = RowNeighbours::default();
         let flags = match self {
             Beside::Nothing => Vec::new(),
-            Beside::FullDisk => {
-                let log = ["--audit-log-path=/dev/full", "--audit-log-maxsize=0"].map(str::to_owned);
+            Beside::FullDisk | Beside::AuditedWhole => {
+                let log = if self == Beside::FullDisk { "/dev/full" } else { "/dev/null" };
+                let log = [format!("--audit-log-path={log}"), "--audit-log-maxsize=0".to_owned()];
                 [vec![flag("audit-policy-file", dir, POLICY)?], log.to_vec()].concat()
             }
             Beside::DeadAuditWebhook => vec![

@@ -173,6 +173,16 @@ impl Room {
         Some(Held { room: self.0.clone(), bytes })
     }
 
+    /// The same for what may be left out: only if half of the room stays for others.
+    pub fn try_take_beside(&self, bytes: usize) -> Option<Held> {
+        let mut state = self.0.state();
+        if state.count > 0 || state.held.saturating_add(bytes) > state.limit.bytes() / 2 {
+            return None;
+        }
+        state.held += bytes;
+        Some(Held { room: self.0.clone(), bytes })
+    }
+
     /// So many bytes on top of what `held` of this room has, at once or not at all. Whoever waits is passed:
     /// what is asked for is on its way to an end, which is what they wait for. So it may go beyond the limit
     /// by one in [`ROOM_GROWTH_SHARE`] of it: a full room would refuse all who are in it.
@@ -389,7 +399,7 @@ impl Drop for Place<'_> {
 
 impl Held {
     /// Takes over what `other` of the same room holds.
-    fn merge(&mut self, mut other: Held) {
+    pub fn merge(&mut self, mut other: Held) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 

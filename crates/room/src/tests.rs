@@ -117,6 +117,20 @@ async fn where_memory_is_not_short_the_largest_goes_alone() {
     assert!(room.take_more("b", 90, &mut other).await.is_ok());
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_may_be_left_out_leaves_half_of_the_room_to_others() {
+    let room = room(100);
+    let mut held = room.try_take_beside(30).expect("room");
+    assert!(room.try_take_beside(21).is_none());
+    held.merge(room.try_take_beside(20).expect("room"));
+    assert_eq!((held.bytes(), room.totals().held), (50, 50));
+    let other = room.try_take(50).expect("the other half");
+    drop(held);
+    assert!(room.try_take_beside(1).is_none(), "others have theirs");
+    drop(other);
+    assert_eq!(room.totals().held, 0);
+}
+
 /// Asks for more in a task of its own, and lets it come to its wait. It ends with what it has.
 async fn ask_more(room: &Room, mut held: Held, bytes: usize) -> JoinHandle<Result<Held, Full>> {
     let room = room.clone();

@@ -166,3 +166,17 @@ fn strings_can_be_written_without_a_value() {
     go_escape("\"\u{2028}", &mut out);
     assert_eq!(out, br#"["a\u003cb"\"\u2028"#);
 }
+
+#[test]
+fn how_long_a_text_gets_is_known_before_it_is_written() {
+    for (text, more) in [
+        ("null", 1),
+        (r#"{"a<":"<>&\u2028\u0001\"\\é\n","b":[true,{},[]]}"#, 4),
+        (r#"["","aé","<<<<"]"#, 1),
+        ("[1,-2.5e-7,18446744073709551615]", 70),
+    ] {
+        let value = super::read(text.as_bytes()).expect("JSON");
+        let (len, foreseen) = (to_go_text(&value).len(), written_len_max(&value));
+        assert!((len..=len + more).contains(&foreseen), "{foreseen} for {len}: {text}");
+    }
+}

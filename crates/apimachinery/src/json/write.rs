@@ -46,6 +46,38 @@ pub fn go_escape(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes[written..]);
 }
 
+/// How long `text` is when it is [escaped](go_escape).
+fn escaped_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut len, mut at) = (bytes.len(), 0);
+    while let Some(offset) = bytes[at..].iter().position(|&byte| !PLAIN[usize::from(byte)]) {
+        at += offset;
+        let (escape, stands_for) = escape_at(&bytes[at..]);
+        let escaped = escape.iter().take_while(|byte| **byte != 0).count();
+        len += escaped.saturating_sub(stands_for);
+        at += stands_for;
+    }
+    len
+}
+
+/// The longest text of a number.
+const NUMBER_BYTES_MAX: usize = 25;
+
+/// How long `value` is as [text](write_sorted), from above: by what numbers and words may take. Cost: a walk
+/// over it, as deep as it is.
+pub fn written_len_max(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => "false".len(),
+        Value::Number(_) => NUMBER_BYTES_MAX,
+        Value::String(text) => 2 + escaped_len(text),
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + written_len_max(item)).sum::<usize>(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| 4 + escaped_len(name) + written_len_max(value);
+            2 + members.iter().map(member).sum::<usize>()
+        }
+    }
+}
+
 /// What stands for the beginning of `rest`, filled up with zeros and empty when nothing needs to, and the
 /// length that it stands for.
 fn escape_at(rest: &[u8]) -> ([u8; 6], usize) {

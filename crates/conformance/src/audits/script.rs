@@ -206,6 +206,7 @@ impl Draw {
             "?labelSelector=app%3Dx",
             "?fieldSelector=metadata.name%3Done",
             "?limit=500",
+            "?limit=1&resourceVersion=0",
             "?labelSelector=%3D%3D%3D",
             "?watch=1&timeoutSeconds=1&resourceVersion=0",
         ]);

@@ -2,6 +2,7 @@
 //!
 //! Source: apiserver v0.36.3 `pkg/server/options/audit.go`.
 
+use std::num::IntErrorKind;
 use std::path::PathBuf;
 
 use forebay_audit::{
@@ -71,7 +72,7 @@ pub(super) fn decide(read: &Reader, warnings: &mut Vec<String>) -> Result<AuditC
     let policy_file = read.path("audit-policy-file");
     let webhook_file = read.path("audit-webhook-config-file");
     let log = log(read)?;
-    let webhook = webhook(read)?.filter(|_| webhook_file.is_some());
+    let webhook = webhook(read, webhook_file.is_some())?;
     let options = AuditOptions { log, webhook };
     options.check().map_err(Error::Conflict)?;
     if policy_file.is_none() && (options.log.is_some() || webhook_file.is_some()) {
@@ -84,38 +85,65 @@ pub(super) fn decide(read: &Reader, warnings: &mut Vec<String>) -> Result<AuditC
 }
 
 fn log(read: &Reader) -> Result<Option<LogOptions>, Error> {
-    let number = |name| read.parsed(name, |value| values::number(value, i32::MAX as u32));
+    let path = read.path("audit-log-path").filter(|path| !path.as_os_str().is_empty());
+    let numbers = ["audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"];
+    let [age, backups, megabytes] = numbers.map(|name| read.parsed(name, whole));
+    let [age, backups, megabytes] = [age?, backups?, megabytes?];
+    let compresses = read.parsed("audit-log-compress", values::bool)?;
+    let Some((batch, truncate)) = both(read, "log", &LOG, path.is_some())? else { return Ok(None) };
     let format = |name: &str| {
         let why = || format!("invalid audit log format {name}, allowed formats are \"legacy,json\"");
         LogFormat::named(name).ok_or_else(why)
     };
-    let (batch, truncate) = both(read, "log", &LOG)?;
-    let options = LogOptions {
-        path: read.path("audit-log-path").unwrap_or_default(),
-        format: read.parsed("audit-log-format", format)?,
-        age_days_max: number("audit-log-maxage")?,
-        backups_max: number("audit-log-maxbackup")?,
-        megabytes_max: number("audit-log-maxsize")?,
-        compresses: read.parsed("audit-log-compress", values::bool)?,
+    let format = read.parsed("audit-log-format", format)?;
+    for (name, value) in numbers.into_iter().zip([age, backups, megabytes]) {
+        if value < 0 {
+            return Err(Error::Conflict(format!("--{name} {value} can't be a negative number")));
+        }
+    }
+    // As many as there are is more than anybody has.
+    let capped = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
+    Ok(path.map(|path| LogOptions {
+        path,
+        format,
+        age_days_max: capped(age),
+        backups_max: capped(backups),
+        megabytes_max: capped(megabytes),
+        compresses,
         batch,
         truncate,
-    };
-    Ok((!options.path.as_os_str().is_empty()).then_some(options))
+    }))
 }
 
-fn webhook(read: &Reader) -> Result<Option<WebhookOptions>, Error> {
-    let (batch, truncate) = both(read, "webhook", &WEBHOOK)?;
+fn webhook(read: &Reader, is_used: bool) -> Result<Option<WebhookOptions>, Error> {
     let older = read.optional("audit-webhook-batch-initial-backoff", values::duration)?;
     let backoff = read.optional("audit-webhook-initial-backoff", values::duration)?.or(older);
     let backoff = match backoff {
         Some(backoff) => backoff,
         None => read.parsed("audit-webhook-initial-backoff", values::duration)?,
     };
-    Ok(Some(WebhookOptions { backoff, batch, truncate }))
+    let both = both(read, "webhook", &WEBHOOK, is_used)?;
+    Ok(both.map(|(batch, truncate)| WebhookOptions { backoff, batch, truncate }))
 }
 
-fn both(read: &Reader, of: &'static str, names: &Names) -> Result<(BatchOptions, TruncateOptions), Error> {
-    let number = |name| read.parsed(name, |value| values::number(value, i32::MAX as u32));
+/// What a log and a webhook both have. As upstream does, nobody judges what is not used: nothing then, though
+/// what is no number is none.
+fn both(
+    read: &Reader,
+    of: &'static str,
+    names: &Names,
+    is_used: bool,
+) -> Result<Option<(BatchOptions, TruncateOptions)>, Error> {
+    let number = |name| read.parsed(name, whole);
+    let (buffer, size, burst) = (number(names.buffer)?, number(names.size)?, number(names.burst)?);
+    let (event_bytes, batch_bytes) = (number(names.event_bytes)?, number(names.batch_bytes)?);
+    let qps = read.parsed(names.qps, |value| value.parse::<f32>().map_err(|why| why.to_string()))?;
+    let (is_throttled, is_on) =
+        (read.parsed(names.throttle, values::bool)?, read.parsed(names.truncate, values::bool)?);
+    let wait_max = read.parsed(names.wait, values::duration)?;
+    if !is_used {
+        return Ok(None);
+    }
     let mode = |name: &str| {
         let modes = "\"batch,blocking,blocking-strict\"";
         AuditMode::named(name)
@@ -125,21 +153,41 @@ fn both(read: &Reader, of: &'static str, names: &Names) -> Result<(BatchOptions,
         "audit.k8s.io/v1" => Ok(()),
         _ => Err("invalid group version, allowed versions are \"audit.k8s.io/v1\"".to_owned()),
     };
+    let mode = read.parsed(names.mode, mode)?;
     read.parsed(names.version, version)?;
-    let qps = read.parsed(names.qps, |value| value.parse::<f32>().map_err(|why| why.to_string()))?;
-    let is_throttled = read.parsed(names.throttle, values::bool)?;
-    let burst = number(names.burst)?;
+    let negative = |what: String, value: i64| {
+        Err(Error::Conflict(format!("invalid audit {what} {value}, must be a positive number")))
+    };
+    if mode == AuditMode::Batch {
+        for (what, value) in [("buffer size", buffer), ("max batch size", size)] {
+            if value < 0 {
+                return negative(format!("batch {of} {what}"), value);
+            }
+        }
+        if is_throttled && qps > 0.0 && burst < 0 {
+            return negative(format!("batch {of} throttle burst"), burst);
+        }
+    }
+    if event_bytes < 0 {
+        return negative(format!("truncate {of} max event size"), event_bytes);
+    }
+    // What is checked and not negative; a buffer has as many places as a queue may have.
+    let size_of = |value: i64| usize::try_from(value.max(0)).unwrap_or(usize::MAX);
     let batch = BatchOptions {
-        mode: read.parsed(names.mode, mode)?,
-        buffer: number(names.buffer)? as usize,
-        size_max: number(names.size)? as usize,
-        wait_max: read.parsed(names.wait, values::duration)?,
-        throttle: is_throttled.then_some((qps, burst)),
+        mode,
+        buffer: size_of(buffer.min(i64::from(i32::MAX))),
+        size_max: size_of(size),
+        wait_max,
+        throttle: is_throttled.then_some((qps, u32::try_from(burst.max(0)).unwrap_or(u32::MAX))),
     };
-    let truncate = TruncateOptions {
-        is_on: read.parsed(names.truncate, values::bool)?,
-        event_bytes_max: number(names.event_bytes)? as usize,
-        batch_bytes_max: number(names.batch_bytes)? as usize,
-    };
-    Ok((batch, truncate))
+    let (event_bytes_max, batch_bytes_max) = (size_of(event_bytes), size_of(batch_bytes));
+    Ok(Some((batch, TruncateOptions { is_on, event_bytes_max, batch_bytes_max })))
+}
+
+/// A whole number, as Go reads it in tens.
+fn whole(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|why: std::num::ParseIntError| match why.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range".to_owned(),
+        _ => "not a whole number".to_owned(),
+    })
 }

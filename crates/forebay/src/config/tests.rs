@@ -499,3 +499,31 @@ fn clients_on_this_machine_get_an_address_they_can_reach() {
         assert_eq!(config(line).local_url(7), want, "{line}");
     }
 }
+
+#[test]
+fn of_an_audit_log_that_is_not_kept_only_what_is_no_number_is_refused() {
+    let told = |line: &str| decide(line).err().map(|error| error.line()).unwrap_or_default();
+    let senseless =
+        "--audit-log-mode=maybe --audit-log-format=xml --audit-log-version=v9 --audit-log-maxage=-1";
+    assert_eq!(told(senseless), "");
+    assert_eq!(told("--audit-webhook-mode=maybe --audit-webhook-truncate-max-event-size=-1"), "");
+    assert!(told("--audit-log-maxage=x").contains("not a whole number"));
+    let log = "--audit-log-path=l";
+    for (more, want) in [
+        ("--audit-log-truncate-max-batch-size=5000000000 --audit-log-truncate-max-event-size=4000000000", ""),
+        ("--audit-log-maxage=5000000000", ""),
+        ("--audit-log-maxbackup=-3", "--audit-log-maxbackup -3 can't be a negative number"),
+        (
+            "--audit-log-mode=batch --audit-log-batch-buffer-size=-1",
+            "invalid audit batch log buffer size -1, must be a positive number",
+        ),
+        (
+            "--audit-log-truncate-max-event-size=-1",
+            "invalid audit truncate log max event size -1, must be a positive number",
+        ),
+        // Nobody looks at a buffer that there is not.
+        ("--audit-log-batch-buffer-size=-1", ""),
+    ] {
+        assert_eq!(told(&format!("{log} {more}")), want, "{more}");
+    }
+}

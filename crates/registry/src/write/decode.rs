@@ -2,7 +2,6 @@
 //!
 //! Never: reads a body twice in one round.
 
-use forebay_apimachinery::json::weight;
 use forebay_apimachinery::resource::shown_kind;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status};
 use forebay_fieldmanager::LAST_APPLIED;
@@ -79,11 +78,11 @@ pub(super) fn decode(write: &mut Write<'_>, context: &Context) -> Result<(), Sta
         }
         Input::Scale(body) | Input::Binding(body) => {
             let gvk = write.kind_sent()?;
-            take_sent(write, &gvk, incoming::read(target, &gvk, body, write.validation)?);
+            take_sent(write, &gvk, incoming::read(target, &gvk, body, write.validation)?)?;
         }
         Input::Eviction(body) => {
             let gvk = eviction_kind(write.kind_sent()?, body, target);
-            take_sent(write, &gvk, incoming::read(target, &gvk, body, write.validation)?);
+            take_sent(write, &gvk, incoming::read(target, &gvk, body, write.validation)?)?;
         }
         Input::Deletion(_) | Input::Connection => {}
     }
@@ -136,22 +135,17 @@ fn begin_object(target: &Target, proposed: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Notes what was sent, where an audit log asks for it, as upstream's decoder leaves it: with defaults.
-fn note(write: &Write<'_>, gvk: &GroupVersionKind, sent: &Value) {
+/// Notes what was sent, where an audit log asks for it.
+fn note(write: &Write<'_>, gvk: &GroupVersionKind, sent: &Value) -> Result<(), Status> {
     let (target, served) = (write.target, write.served());
-    target.context.note_object(sent, || {
-        target.lease.charge(2 * weight::of(sent)).ok()?;
-        let mut sent = sent.clone();
-        if *gvk == served.gvk {
-            served.set_defaults(&mut sent);
-        }
-        served.json_of(gvk, &sent)
-    });
+    let json = || served.noted(gvk, sent, &target.lease, |sent| served.set_defaults(sent));
+    Ok(target.context.note_object(sent, json)?)
 }
 
-fn take_sent(write: &mut Write<'_>, gvk: &GroupVersionKind, sent: Incoming) {
-    note(write, gvk, &sent.value);
+fn take_sent(write: &mut Write<'_>, gvk: &GroupVersionKind, sent: Incoming) -> Result<(), Status> {
+    note(write, gvk, &sent.value)?;
     (write.sent, write.problems) = (sent.value, sent.warnings);
+    Ok(())
 }
 
 /// Evictions are taken in their older version, too, which is the same.
@@ -172,7 +166,7 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             let normal = incoming::normalize(target, &gvk, value, problems, body, write.validation)?;
             (write.proposed, write.problems, write.entries_sent) =
                 (normal.value, normal.warnings, normal.entries);
-            note(write, &gvk, &write.proposed);
+            note(write, &gvk, &write.proposed)?;
             place(target, &mut write.proposed)?;
             let repeated = strategy::dedup_owner_references(&mut write.proposed);
             write.problems.extend(repeated.map(|uids| {
