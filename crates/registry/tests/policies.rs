@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 struct Waits {
     // Each question of an expression that was waited for.
     asked: Mutex<Vec<String>>,
+    // Who asked them.
+    callers: Mutex<Vec<Caller>>,
 }
 
 impl Authorizer for Waits {
@@ -27,6 +29,7 @@ impl Authorizer for Waits {
         Eventual::later(async move {
             // Who polls once and gives up has asked nothing.
             tokio::task::yield_now().await;
+            self.callers.lock().expect("callers").push(asked.caller.clone());
             let mut all = self.asked.lock().expect("asked");
             let fields: Vec<String> = of.fields.iter().map(ToString::to_string).collect();
             let labels: Vec<&str> = of.labels.iter().map(|of| of.key()).collect();
@@ -201,6 +204,18 @@ async fn selectors_are_asked_as_far_as_they_can_be_read() {
         &[r#"list pods/ ["spec.nodeName=n1"] ["a", "c"]"#, "list pods/ [] []"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn an_account_is_asked_for_in_the_groups_of_accounts_alone() {
+    let world = World::new().await;
+    let expression = "authorizer.serviceAccount('n', 'a').group('').resource('pods').check('get').allowed()";
+    world.policy(json!({ "validations": [{ "expression": expression }] }), &["Deny"]).await;
+    world.config_map().await.expect("is let pass");
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:n"].map(str::to_owned).to_vec();
+    let account = Caller { name: "system:serviceaccount:n:a".to_owned(), groups, ..Caller::default() };
+    assert_eq!(*world.authorizer.callers.lock().expect("callers"), [account]);
+    world.end().await;
 }
 
 #[tokio::test]
