@@ -43,6 +43,12 @@ pub const WRITES_ROOM_BYTES: usize = 32 << 20;
 /// One more is answered 429.
 pub const AWAY_ROOM_BYTES: usize = 64 << 20;
 
+/// What a request counts for there while somebody is asked whether it may: its head as far as that is not
+/// counted elsewhere, the question, and its place in the task. 2,000 wait at once if nobody else is waited
+/// for.
+pub const AUTHORIZING_BYTES: usize = 16 << 10;
+const _: () = assert!(AUTHORIZING_BYTES >= 2 * HEAD_SMALL_BYTES);
+
 /// What one request may hold, and its body: see [`forebay_apimachinery::lease`].
 pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 
