@@ -1,4 +1,4 @@
-//! A webhook is asked whether somebody may, and never says.
+//! A webhook is asked whether somebody may, and says so, or never does.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use forebay_authorization::{
     AuthorizationMetrics, MatchConditions, OnWebhookError, ReviewVersion, WebhookAuthorizerConfig,
 };
 use forebay_rt::{Clock, Duration, Random};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -20,6 +21,18 @@ use crate::config::Authorization;
 /// Never says, but tells that it was asked.
 #[derive(Default)]
 struct Silent(Notify);
+
+/// Allows everything but to create.
+struct NothingNew;
+
+impl CarriesReviews for NothingNew {
+    fn carry(&self, review: Bytes) -> BoxFuture<'_, Result<CarriedReview, NotCarried>> {
+        let review: Value = serde_json::from_slice(&review).expect("JSON");
+        let allowed = review["spec"]["resourceAttributes"]["verb"] != "create";
+        let body = json!({ "status": { "allowed": allowed, "reason": "nothing new" } });
+        Box::pin(async move { Ok(CarriedReview { number: 200, body: body.to_string().into() }) })
+    }
+}
 
 impl CarriesReviews for Silent {
     fn carry(&self, _: Bytes) -> BoxFuture<'_, Result<CarriedReview, NotCarried>> {
@@ -75,5 +88,23 @@ async fn the_time_of_a_request_counts_while_it_is_not_known_whether_it_may() {
         assert!(before + takes <= over, "{target} {header}: not sooner");
         assert!(takes == CALL || over < paused + CALL, "{target} {header}: not by the webhook's time");
         tokio::time::resume();
+    }
+}
+
+#[tokio::test]
+async fn who_connects_to_a_pod_by_a_get_may_create_and_is_told_so_behind_what_is_wrong_with_the_request() {
+    let server =
+        Server::start(Setup { authorization: asking(Arc::new(NothingNew)), ..Setup::default() }).await;
+    for (path, code, said) in [
+        ("exec?command=ls&dryRun=All", 400, "dryRun is not supported"),
+        ("portforward?ports=x", 400, "strconv.ParseUint"),
+        ("exec?command=ls", 403, r#"pods \"p\" is forbidden: nothing new"#),
+        ("attach", 403, r#"pods \"p\" is forbidden: nothing new"#),
+        ("portforward", 403, r#"pods \"p\" is forbidden: nothing new"#),
+        // Whoever reads a log reads.
+        ("log", 405, "answered by the kubelet of a node"),
+    ] {
+        let answer = server.ask("GET", &format!("/api/v1/namespaces/default/pods/p/{path}"), "", "").await;
+        assert!(answer.0 == code && answer.1.contains(said), "{path}: {answer:?}");
     }
 }
