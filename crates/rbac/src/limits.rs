@@ -37,3 +37,7 @@ pub const TEXTS_LOOKED_THROUGH_MAX: usize = 12;
 /// From so many roles of one subject on a decision looks them up part by part of the table: to begin that
 /// takes as long as a dozen look-ups.
 pub const MANY_GRANTS: usize = 32;
+
+/// Roles of one subject that lie side by side: a binding that comes or goes copies so many of them, and a
+/// pointer for each such block.
+pub const GRANTS_OF_BLOCK_MAX: usize = 128;
