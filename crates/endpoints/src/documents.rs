@@ -246,13 +246,18 @@ pub fn has(head: &Head, etag: &str) -> bool {
 }
 
 async fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Option<&str>) -> HttpResponse {
-    let reasons = match handler.access.may_hear_why(&head.asker, &head.info.verb, head.info.about()).await {
-        true => Reasons::Told,
-        false => Reasons::Withheld,
-    };
-    match handler.documents.checks.ask(endpoint, check, &head.query, reasons) {
+    match handler.documents.checks.ask(endpoint, check, &head.query) {
         CheckResult::Well(text) => answer::text(status::OK, text),
         CheckResult::Ill(text) => answer::text(status::BROKEN, text),
+        CheckResult::Failed(why) => {
+            // Who is asked whether somebody may is asked once more only where there is something to tell.
+            let about = (&head.info.verb, head.info.about());
+            let reasons = match handler.access.may_hear_why(&head.asker, about.0, about.1).await {
+                true => Reasons::Told,
+                false => Reasons::Withheld,
+            };
+            answer::text(status::BROKEN, reasons.tell(&why))
+        }
         CheckResult::Unknown => answer::text(status::NO_SUCH_CHECK.0, status::NO_SUCH_CHECK.1),
     }
 }

@@ -1,6 +1,7 @@
 //! A webhook is asked whether somebody may, and says so, or never does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use forebay_api::BoxFuture;
@@ -38,6 +39,18 @@ impl CarriesReviews for Silent {
     fn carry(&self, _: Bytes) -> BoxFuture<'_, Result<CarriedReview, NotCarried>> {
         self.0.notify_one();
         Box::pin(std::future::pending())
+    }
+}
+
+/// Has no opinion, and counts how often it was asked.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl CarriesReviews for Counts {
+    fn carry(&self, _: Bytes) -> BoxFuture<'_, Result<CarriedReview, NotCarried>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let body = json!({ "status": { "allowed": false } }).to_string().into();
+        Box::pin(async move { Ok(CarriedReview { number: 200, body }) })
     }
 }
 
@@ -106,5 +119,16 @@ async fn who_connects_to_a_pod_by_a_get_may_create_and_is_told_so_behind_what_is
     ] {
         let answer = server.ask("GET", &format!("/api/v1/namespaces/default/pods/p/{path}"), "", "").await;
         assert!(answer.0 == code && answer.1.contains(said), "{path}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_health_check_that_is_well_asks_once_who_decides() {
+    let counts = Arc::<Counts>::default();
+    let server = Server::start(Setup { authorization: asking(counts.clone()), ..Setup::default() }).await;
+    for (path, code) in [("/livez", 200), ("/livez/ping", 200), ("/readyz/ping", 200)] {
+        let before = counts.0.load(Ordering::SeqCst);
+        assert_eq!(server.ask("GET", path, "", "").await.0, code, "{path}");
+        assert_eq!(counts.0.load(Ordering::SeqCst), before + 1, "{path}");
     }
 }
