@@ -61,7 +61,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         );
         return Err(if is_known { Failure::no_such_method() } else { Failure::no_such_resource() });
     }
-    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let parts = segments(path);
     let extensions = handler.aggregation.extensions.now();
     match parts.as_slice() {
         [""] => {
@@ -140,6 +140,19 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         }
         _ => Err(Failure::no_such_resource()),
     }
+}
+
+/// The segments of a path that is compared as it is, the slash in front of it apart. Of documents that
+/// upstream serves as it serves resources, those of APIs, OpenID and the version, slashes at the end do not
+/// count.
+///
+/// Source: apiserver v0.36.3 `pkg/server/handler.go` (`director`), `mux/pathrecorder.go`.
+fn segments(path: &str) -> Vec<&str> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let is_service =
+        matches!(path.split('/').next(), Some("api" | "apis" | "version" | ".well-known" | "openid"));
+    let path = if is_service { path.trim_end_matches('/') } else { path };
+    path.split('/').collect()
 }
 
 /// The paths that are no API's and do not depend on who vouches for accounts.
@@ -259,5 +272,30 @@ async fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Optio
             answer::text(status::BROKEN, reasons.tell(&why))
         }
         CheckResult::Unknown => answer::text(status::NO_SUCH_CHECK.0, status::NO_SUCH_CHECK.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_compared_as_it_was_authorized() {
+        for (path, want) in [
+            ("/", &[""][..]),
+            ("//", &["", ""]),
+            ("/metrics", &["metrics"]),
+            ("/metrics/", &["metrics", ""]),
+            ("//metrics", &["", "metrics"]),
+            ("/metrics/slis/", &["metrics", "slis", ""]),
+            ("/openapi/v2/", &["openapi", "v2", ""]),
+            ("/version/", &["version"]),
+            ("//version", &["", "version"]),
+            ("/api/v1//", &["api", "v1"]),
+            ("/apis/", &["apis"]),
+            ("/openid/v1/jwks/", &["openid", "v1", "jwks"]),
+        ] {
+            assert_eq!(segments(path), want, "{path}");
+        }
     }
 }

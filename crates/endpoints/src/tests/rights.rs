@@ -126,7 +126,7 @@ async fn who_connects_to_a_pod_by_a_get_may_create_and_is_told_so_behind_what_is
 async fn a_health_check_that_is_well_asks_once_who_decides() {
     let counts = Arc::<Counts>::default();
     let server = Server::start(Setup { authorization: asking(counts.clone()), ..Setup::default() }).await;
-    for (path, code) in [("/livez", 200), ("/livez/ping", 200), ("/readyz/ping", 200)] {
+    for (path, code) in [("/livez", 200), ("/livez/ping", 200), ("/readyz/ping", 200), ("/metrics/", 403)] {
         let before = counts.0.load(Ordering::SeqCst);
         assert_eq!(server.ask("GET", path, "", "").await.0, code, "{path}");
         assert_eq!(counts.0.load(Ordering::SeqCst), before + 1, "{path}");
