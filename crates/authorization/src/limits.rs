@@ -10,6 +10,10 @@ pub const ANSWERS_MAX: usize = 8_192;
 /// same.
 pub const ANSWERS_BYTES_MAX: usize = 8 << 20;
 
+/// Bytes of one of these questions, which a review may make long: an answer to a longer one is not kept, so
+/// that nobody puts out those of others by a few.
+pub const ANSWER_KEY_BYTES_MAX: usize = ANSWERS_BYTES_MAX / 128;
+
 /// Bytes of what whoever asks can choose freely, from which on an answer is not kept; upstream's.
 pub const CHOSEN_BYTES_MAX: usize = 10_000;
 

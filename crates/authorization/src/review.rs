@@ -1,7 +1,8 @@
 //! What a webhook is asked, and what its answer says.
 //!
 //! In: a question. Out: the spec of a SubjectAccessReview, as it is sent, kept answers are known by, and
-//! conditions see it; the status of an answer, or what is wrong with it. Never: sends one.
+//! conditions see it; the status of an answer, or what is wrong with it. Never: sends one; takes what is no
+//! answer for one that says nothing.
 //!
 //! Source: apiserver v0.36.3 `plugin/pkg/authorizer/webhook/webhook.go`; apimachinery v0.36.3
 //! `pkg/api/errors` (`NewGenericServerResponse`).
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::answers::ReviewStatus;
 use crate::configuration::ReviewVersion;
 use crate::limits::{CHOSEN_BYTES_MAX, REASON_BYTES_MAX};
+use crate::strict::{Strict, Wrong, mistyped};
 
 /// A question as a webhook is asked it.
 #[derive(Clone, Debug)]
@@ -170,8 +172,15 @@ pub fn status_of_answer(
     let fixed = |why: String| (why, false);
     let review: Value = serde_json::from_slice(body)
         .map_err(|why| fixed(format!("couldn't get version/kind; json parse error: {why}")))?;
-    let text = |name: &str| review[name].as_str().unwrap_or_default();
-    let (found, kind) = (text("apiVersion"), text("kind"));
+    let text = |name: &str| match &review[name] {
+        Value::Null => Ok(""),
+        Value::String(text) => Ok(text.as_str()),
+        other => {
+            let why = mistyped(other, "string", &format!(".{name}"));
+            Err(fixed(format!("couldn't get version/kind; json parse error: {why}")))
+        }
+    };
+    let (found, kind) = (text("apiVersion")?, text("kind")?);
     let is_it = (kind.is_empty() || kind == "SubjectAccessReview")
         && (found.is_empty() || found == version.api_version());
     if !review.is_object() || !is_it {
@@ -179,11 +188,39 @@ pub fn status_of_answer(
             format!("no SubjectAccessReview of version {:?}: {found:?}, {kind:?}", version.api_version());
         return Err(fixed(why));
     }
-    let status = &review["status"];
-    let is = |name: &str| status[name].as_bool().unwrap_or_default();
-    let mut reason = status["reason"].as_str().unwrap_or_default().to_owned();
+    let package = version.api_version().rsplit('/').next().unwrap_or_default();
+    for (name, package, kind) in [
+        ("metadata", "v1", "ObjectMeta"),
+        ("spec", package, "SubjectAccessReviewSpec"),
+        ("status", package, "SubjectAccessReviewStatus"),
+    ] {
+        if !matches!(review[name], Value::Null | Value::Object(_)) {
+            let (wanted, way) = (format!("{package}.{kind}"), format!("SubjectAccessReview.{name}"));
+            return Err(fixed(mistyped(&review[name], &wanted, &way)));
+        }
+    }
+    let nothing = Value::Object(Map::new());
+    let status = if review["status"].is_null() { &nothing } else { &review["status"] };
+    read_status(status).map_err(fixed)
+}
+
+/// # Errors
+/// Go's words for a member of another type.
+fn read_status(status: &Value) -> Result<ReviewStatus, String> {
+    const KNOWN: [&str; 4] = ["allowed", "denied", "reason", "evaluationError"];
+    let mut wrong = Wrong::default();
+    let members = Strict::of(status, "SubjectAccessReviewStatus.status".to_owned(), &KNOWN, &mut wrong);
+    let Some(members) = members else { return Err("it is no object".to_owned()) };
+    let mut is = |name: &str| members.boolean(name, &mut wrong).unwrap_or_default();
+    let (allowed, denied) = (is("allowed"), is("denied"));
+    let mut reason = members.text("reason", &mut wrong);
+    let _unheard = members.text("evaluationError", &mut wrong);
+    // What nobody knows is let be.
+    if let Some(first) = wrong.types.into_iter().next() {
+        return Err(first);
+    }
     reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
-    Ok(ReviewStatus { allowed: is("allowed"), denied: is("denied"), reason: reason.into() })
+    Ok(ReviewStatus { allowed, denied, reason: reason.into() })
 }
 
 /// The words for a code that is none of success.
@@ -292,6 +329,8 @@ mod tests {
             (201, of(r#"{"denied":true}"#), "false true "),
             (200, of("{}"), "false false "),
             (200, r#"{"status":{"allowed":true}}"#.to_owned(), "true false "),
+            (200, r#"{"spec":{"user":"bob"},"status":null}"#.to_owned(), "false false "),
+            (200, of(r#"{"allowed":null,"denied":true,"reason":null,"more":1}"#), "false true "),
             (
                 200,
                 of("{}").replace("/v1", "/v2"),
@@ -313,5 +352,41 @@ mod tests {
             assert_eq!(read(number, &body), want, "{number} {body}");
         }
         assert!(read(200, "[").starts_with("couldn't get version/kind; json parse error"));
+    }
+
+    #[test]
+    fn an_answer_with_a_member_of_another_type_is_none_in_gos_words() {
+        const CANNOT: &str = "json: cannot unmarshal";
+        let of = |member: &str| format!("Go struct field SubjectAccessReviewStatus.status.{member}");
+        for (body, want) in [
+            (json!({ "status": { "denied": "true" } }), format!("string into {} of type bool", of("denied"))),
+            (json!({ "status": { "allowed": 1 } }), format!("number into {} of type bool", of("allowed"))),
+            (json!({ "status": { "reason": {} } }), format!("object into {} of type string", of("reason"))),
+            (
+                json!({ "status": { "allowed": true, "evaluationError": [] } }),
+                format!("array into {} of type string", of("evaluationError")),
+            ),
+        ] {
+            let told = status_of_answer(200, body.to_string().as_bytes(), ReviewVersion::V1);
+            assert_eq!(told, Err((format!("{CANNOT} {want}"), false)), "{body}");
+        }
+        for (member, value, wanted) in [
+            ("status", json!("denied"), "v1beta1.SubjectAccessReviewStatus"),
+            ("status", json!([]), "v1beta1.SubjectAccessReviewStatus"),
+            ("spec", json!(true), "v1beta1.SubjectAccessReviewSpec"),
+            ("metadata", json!(5), "v1.ObjectMeta"),
+        ] {
+            let body = json!({ member: value }).to_string();
+            let (why, again) =
+                status_of_answer(200, body.as_bytes(), ReviewVersion::V1beta1).expect_err("none");
+            let want = format!("into Go struct field SubjectAccessReview.{member} of type {wanted}");
+            assert!(why.starts_with(CANNOT) && why.ends_with(&want) && !again, "{why}");
+        }
+        for name in ["apiVersion", "kind"] {
+            let body = json!({ name: 1, "status": { "allowed": true } }).to_string();
+            let (why, _) = status_of_answer(200, body.as_bytes(), ReviewVersion::V1).expect_err("none");
+            let want = format!("number into Go struct field .{name} of type string");
+            assert_eq!(why, format!("couldn't get version/kind; json parse error: {CANNOT} {want}"));
+        }
     }
 }

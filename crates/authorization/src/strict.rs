@@ -101,7 +101,8 @@ impl<'t> Strict<'t> {
     }
 }
 
-fn mistyped(found: &Value, wanted: &str, way: &str) -> String {
+/// Go's words for a value of another type than it should have.
+pub(crate) fn mistyped(found: &Value, wanted: &str, way: &str) -> String {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "bool",

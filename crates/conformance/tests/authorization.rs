@@ -236,6 +236,74 @@ async fn acting(
     Answer { code: answer.code, warnings: answer.warnings, body }
 }
 
+/// What an expression is told that an account may: of things that one group each may frob.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expression_asks_for_an_account_in_the_same_groups() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    const GROUPS: [&str; 4] = [
+        "system:authenticated",
+        "system:serviceaccounts",
+        "system:serviceaccounts:rights-a",
+        "system:serviceaccounts:other",
+    ];
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let (pair, _cluster) = Pair::start_told(&FLAGS).await.expect("both servers");
+    make(&pair, "/api/v1/namespaces", &json!({ "metadata": { "name": "rights-a" } })).await;
+    let mut validations = Vec::new();
+    for (at, group) in GROUPS.into_iter().enumerate() {
+        let (metadata, things) = (json!({ "name": format!("frobs-{at}") }), format!("things{at}"));
+        let rules = json!([{ "verbs": ["frob"], "apiGroups": [""], "resources": [things] }]);
+        make(&pair, &path("", "clusterroles"), &json!({ "metadata": metadata, "rules": rules })).await;
+        let bound = json!({
+            "metadata": metadata, "subjects": [{ "apiGroup": GROUP, "kind": "Group", "name": group }],
+            "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": metadata["name"] },
+        });
+        make(&pair, &path("", "clusterrolebindings"), &bound).await;
+        for peer in [&pair.ours, &pair.theirs] {
+            let about = json!({ "verb": "frob", "resource": things });
+            until_allowed(peer, "somebody", &[group], &about).await;
+        }
+        let asked = format!(
+            "authorizer.serviceAccount('rights-a', 'own').group('').resource('{things}').check('frob').allowed()"
+        );
+        validations.push(json!({ "expression": asked, "message": format!("{group} is none of its groups") }));
+    }
+    let spec = json!({
+        "matchConstraints": { "resourceRules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
+        }] },
+        "validations": validations,
+    });
+    let policies = format!("{ADMISSION}/validatingadmissionpolicies");
+    make(&pair, &policies, &json!({ "metadata": { "name": "p" }, "spec": spec })).await;
+    let spec = json!({ "policyName": "p", "validationActions": ["Warn"] });
+    let bindings = format!("{ADMISSION}/validatingadmissionpolicybindings");
+    make(&pair, &bindings, &json!({ "metadata": { "name": "b" }, "spec": spec })).await;
+    let mut told = Vec::new();
+    for peer in [&pair.ours, &pair.theirs] {
+        told.push(until_warned(peer).await);
+    }
+    assert_eq!(told[0], told[1]);
+    let none = |group: &str| told[0].iter().any(|warning| warning.contains(&format!("{group} is none")));
+    assert_eq!(GROUPS.map(none), [true, false, false, true], "{told:?}");
+}
+
+/// What is told of a ConfigMap, once something is.
+async fn until_warned(peer: &Peer) -> Vec<String> {
+    let map = json!({ "metadata": { "name": "m" } });
+    for _ in 0..ASKED_MAX {
+        let path = "/api/v1/namespaces/rights-a/configmaps?dryRun=All";
+        let answer = peer.send(Method::POST, path, Some(&map)).await.expect("an answer");
+        assert_eq!(answer.code, 201, "{}", answer.body);
+        if !answer.warnings.is_empty() {
+            return answer.warnings;
+        }
+    }
+    panic!("nobody is warned");
+}
+
 /// What nodes write, a row each: method, path, body.
 fn writes_of_nodes() -> Vec<(Method, &'static str, Value)> {
     const PODS: &str = "/api/v1/namespaces/rights-a/pods";

@@ -61,6 +61,8 @@ pub enum CheckResult {
     Well(String),
     /// Something is not.
     Ill(String),
+    /// The one check that was asked has failed, for this reason: see [`Reasons::tell`].
+    Failed(String),
     /// There is no such check.
     Unknown,
 }
@@ -70,6 +72,14 @@ pub enum CheckResult {
 pub enum Reasons {
     Told,
     Withheld,
+}
+
+impl Reasons {
+    /// What is answered when a check has failed.
+    pub fn tell(self, why: &str) -> String {
+        let told = if self == Reasons::Told { why } else { WITHHELD };
+        format!("internal server error: {told}\n")
+    }
 }
 
 /// All checks, in order, and how they went.
@@ -115,7 +125,7 @@ impl Checks {
     }
 
     /// Asks one check, or all. Of all together nobody is told the reasons.
-    pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query, reasons: Reasons) -> CheckResult {
+    pub fn ask(&self, endpoint: Endpoint, one: Option<&str>, query: &Query) -> CheckResult {
         let mut asked = self.0.iter().filter(|check| check.endpoints.have(endpoint));
         match one {
             None => all(endpoint, asked, query, &self.1),
@@ -125,8 +135,7 @@ impl Checks {
                     Ok(()) => CheckResult::Well("ok".into()),
                     Err(why) => {
                         tracing::warn!(check = check.name, why, "health check failed");
-                        let told = if reasons == Reasons::Told { why.as_str() } else { WITHHELD };
-                        CheckResult::Ill(format!("internal server error: {told}\n"))
+                        CheckResult::Failed(why)
                     }
                 },
             },
@@ -207,13 +216,9 @@ mod tests {
     }
 
     fn ask(target: &str) -> CheckResult {
-        ask_as(target, Reasons::Told)
-    }
-
-    fn ask_as(target: &str, reasons: Reasons) -> CheckResult {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (endpoint, one) = Endpoint::of(path).expect("an endpoint");
-        checks().ask(endpoint, one, &Query::parse(query), reasons)
+        checks().ask(endpoint, one, &Query::parse(query))
     }
 
     #[test]
@@ -236,11 +241,9 @@ mod tests {
             )
         );
         assert_eq!(ask("/readyz?exclude=shutdown"), well("ok"));
-        assert_eq!(ask("/readyz/shutdown"), ill("internal server error: leaving\n"));
-        assert_eq!(
-            ask_as("/readyz/shutdown", Reasons::Withheld),
-            ill("internal server error: reason withheld\n")
-        );
+        assert_eq!(ask("/readyz/shutdown"), CheckResult::Failed("leaving".into()));
+        assert_eq!(Reasons::Told.tell("leaving"), "internal server error: leaving\n");
+        assert_eq!(Reasons::Withheld.tell("leaving"), "internal server error: reason withheld\n");
         assert_eq!(ask("/readyz/etcd"), well("ok"));
         assert_eq!(ask("/livez/shutdown"), CheckResult::Unknown);
         assert_eq!(ask("/livez/kms-providers"), CheckResult::Unknown);

@@ -38,6 +38,8 @@ use crate::trails::Audited;
 #[derive(Clone, Copy)]
 pub struct RequestCame<'a> {
     pub connection: &'a Connection,
+    /// When it came: its time counts from then on.
+    pub started: Instant,
     /// Microseconds since 1970.
     pub at_us: u64,
     /// Until when it waits for what is noted to be kept.

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use forebay_api::{Authorizer as _, Eventual, Permission};
-use forebay_apimachinery::{Attributes, Caller, Status, Verb};
-use forebay_auth::{Access, Asker};
+use forebay_apimachinery::{Attributes, Caller, Reason, Status, Verb};
+use forebay_auth::{Access, Asker, Refused};
 
 use crate::memory::Memory;
 use crate::request_info::RequestInfo;
@@ -51,12 +51,32 @@ pub async fn may_delete_unread(access: &Access, user: &Caller, info: &RequestInf
     refuse(&format!("not permitted to do \"{}\", reason: {}", Verb::UnsafeDelete, decision.because()))
 }
 
+/// Whether `asker` may create something, as whoever acts within a container does: by a GET as well, with which
+/// WebSocket begins.
+///
+/// # Errors
+/// 403; 500.
+///
+/// Source: kubernetes v1.36.3 `pkg/registry/core/pod/rest/authorize.go`.
+pub async fn may_connect(access: &Access, asker: &Asker, info: &RequestInfo) -> Result<(), Failure> {
+    if info.verb == Verb::Create {
+        return Ok(());
+    }
+    access.check(asker, &Verb::Create, info.about()).await.map_err(|refused| match refused {
+        Refused::Forbidden(forbidden) => {
+            status::forbidden(&info.group, &info.resource, &info.name, &forbidden.why)
+        }
+        Refused::Undecided(why) => Status::new(Reason::Unknown, why).into(),
+        refused => refused.into(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use forebay_apimachinery::Caller;
     use forebay_apimachinery::caller::MASTERS;
-    use forebay_apimachinery::{Caller, Reason};
     use forebay_auth::config::{Anonymous, Authorization};
 
     use super::*;

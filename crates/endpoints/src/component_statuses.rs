@@ -61,14 +61,11 @@ pub fn answer(handler: &Handler, head: &Head, target: &Target) -> Result<HttpRes
 }
 
 fn component(handler: &Handler) -> Value {
-    let (status, message) = match handler.documents.checks.ask(
-        Endpoint::Healthz,
-        Some(CHECK),
-        &Query::default(),
-        Reasons::Told,
-    ) {
+    let asked = handler.documents.checks.ask(Endpoint::Healthz, Some(CHECK), &Query::default());
+    let (status, message) = match asked {
         CheckResult::Well(text) => ("True", text),
         CheckResult::Ill(text) => ("False", text),
+        CheckResult::Failed(why) => ("False", Reasons::Told.tell(&why)),
         CheckResult::Unknown => ("Unknown", String::new()),
     };
     json!({

@@ -61,7 +61,7 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         );
         return Err(if is_known { Failure::no_such_method() } else { Failure::no_such_resource() });
     }
-    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let parts = segments(path);
     let extensions = handler.aggregation.extensions.now();
     match parts.as_slice() {
         [""] => {
@@ -140,6 +140,19 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
         }
         _ => Err(Failure::no_such_resource()),
     }
+}
+
+/// The segments of a path that is compared as it is, the slash in front of it apart. Of documents that
+/// upstream serves as it serves resources, those of APIs, OpenID and the version, slashes at the end do not
+/// count.
+///
+/// Source: apiserver v0.36.3 `pkg/server/handler.go` (`director`), `mux/pathrecorder.go`.
+fn segments(path: &str) -> Vec<&str> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let is_service =
+        matches!(path.split('/').next(), Some("api" | "apis" | "version" | ".well-known" | "openid"));
+    let path = if is_service { path.trim_end_matches('/') } else { path };
+    path.split('/').collect()
 }
 
 /// The paths that are no API's and do not depend on who vouches for accounts.
@@ -251,13 +264,43 @@ pub fn has(head: &Head, etag: &str) -> bool {
 }
 
 async fn health(handler: &Handler, head: &Head, endpoint: Endpoint, check: Option<&str>) -> HttpResponse {
-    let reasons = match handler.access.may_hear_why(&head.asker, &head.info.verb, head.info.about()).await {
-        true => Reasons::Told,
-        false => Reasons::Withheld,
-    };
-    match handler.documents.checks.ask(endpoint, check, &head.query, reasons) {
+    match handler.documents.checks.ask(endpoint, check, &head.query) {
         CheckResult::Well(text) => answer::text(status::OK, text),
         CheckResult::Ill(text) => answer::text(status::BROKEN, text),
+        CheckResult::Failed(why) => {
+            // Who is asked whether somebody may is asked once more only where there is something to tell.
+            let about = (&head.info.verb, head.info.about());
+            let reasons = match handler.access.may_hear_why(&head.asker, about.0, about.1).await {
+                true => Reasons::Told,
+                false => Reasons::Withheld,
+            };
+            answer::text(status::BROKEN, reasons.tell(&why))
+        }
         CheckResult::Unknown => answer::text(status::NO_SUCH_CHECK.0, status::NO_SUCH_CHECK.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_compared_as_it_was_authorized() {
+        for (path, want) in [
+            ("/", &[""][..]),
+            ("//", &["", ""]),
+            ("/metrics", &["metrics"]),
+            ("/metrics/", &["metrics", ""]),
+            ("//metrics", &["", "metrics"]),
+            ("/metrics/slis/", &["metrics", "slis", ""]),
+            ("/openapi/v2/", &["openapi", "v2", ""]),
+            ("/version/", &["version"]),
+            ("//version", &["", "version"]),
+            ("/api/v1//", &["api", "v1"]),
+            ("/apis/", &["apis"]),
+            ("/openid/v1/jwks/", &["openid", "v1", "jwks"]),
+        ] {
+            assert_eq!(segments(path), want, "{path}");
+        }
     }
 }

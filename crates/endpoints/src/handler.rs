@@ -119,6 +119,8 @@ pub struct Head {
     pub trace: Option<Trace>,
     /// Where something is noted of it.
     pub audited: Option<Audited>,
+    /// When it has to be answered; none if it may take as long as it likes.
+    pub ends: Option<Instant>,
     /// When those that are asked on its behalf are to have answered; none if it may take as long as it likes.
     pub deadline: Option<Instant>,
     /// How its token is used, if that is one of a service account.

@@ -54,6 +54,12 @@ pub const AUDIT_ROOM_BYTES: usize = 64 << 20;
 pub const AUDIT_ROOM_BYTES_MIN: usize = 4 << 20;
 const _: () = assert!(AUDIT_ROOM_BYTES >= 2 * forebay_audit::limits::RESPONSE_BYTES_MAX);
 
+/// What a request counts for there while somebody is asked whether it may: its head as far as that is not
+/// counted elsewhere, the question, and its place in the task. 2,000 wait at once if nobody else is waited
+/// for.
+pub const AUTHORIZING_BYTES: usize = 16 << 10;
+const _: () = assert!(AUTHORIZING_BYTES >= 2 * HEAD_SMALL_BYTES);
+
 /// What one request may hold, and its body: see [`forebay_apimachinery::lease`].
 pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::options::Query;
-use forebay_apimachinery::{Lease, Status, Verb};
+use forebay_apimachinery::{Lease, Status};
 use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
@@ -22,6 +22,7 @@ use http::{HeaderValue, Method, Response, header};
 use hyper::body::Incoming;
 
 use crate::answer::{self, AUDIT_ID, HttpResponse};
+use crate::authz;
 use crate::connect_options;
 use crate::flow_control;
 use crate::handler::{Handler, Head};
@@ -146,10 +147,6 @@ pub async fn connected(
     if subresource == "proxy" && !METHODS.contains(&head.method) {
         return Err(Failure::no_such_method());
     }
-    // Whatever the method: WebSocket begins with a GET.
-    if matches!(subresource, "exec" | "attach" | "portforward") {
-        handler.access.check(&head.asker, &Verb::Create, head.info.about()).await?;
-    }
     let read = || {
         let behind = handler.aggregation.behind.as_ref();
         behind.map_or(0, |behind| behind.bytes_to_read(&asked(head, target, &head.query)))
@@ -157,6 +154,9 @@ pub async fn connected(
     handler.begin(head, || flow_control::connection(read(), WATCH_BYTES)).await?;
     let (query, told) = admitted(handler, head, target).await?;
     let query = query.as_ref().unwrap_or(&head.query);
+    if matches!(subresource, "exec" | "attach" | "portforward") {
+        authz::may_connect(&handler.access, &head.asker, &head.info).await?;
+    }
     if let Some(behind) = &handler.aggregation.behind
         && let Some(mut answer) = connect(handler, head, (&**behind, target, query), body).await?
     {

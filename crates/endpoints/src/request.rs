@@ -4,6 +4,7 @@
 //! In: a request and what its connection showed. Out: a response, always. Every refusal is made here or
 //! passes here, so that each has an Audit-Id, is counted, and has the form that the client takes.
 
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use forebay_catalog::{Served, TimedPart};
 use forebay_documents::metrics::Attempt;
 use forebay_proxy::ProxyRoute;
 use forebay_room::Held;
-use forebay_rt::Random;
+use forebay_rt::{Instant, Random};
 use forebay_spans::OpenSpan;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
@@ -104,13 +105,15 @@ impl Handler {
                         trace: None,
                         audited: None,
                         deadline: None,
+                        ends: None,
                         token_uses: Vec::new(),
                         waits: OnceLock::new(),
                         seat: Mutex::default(),
                     };
                     let is_here =
                         body.is_end_stream() || !head.info.is_resource || head.info.verb.is_read_only();
-                    let came = RequestCame { connection, at_us, deadline, known_in: Duration::ZERO };
+                    let known_in = Duration::ZERO;
+                    let came = RequestCame { connection, started, at_us, deadline, known_in };
                     let admitted = self.admit(&mut head, (head_bytes, is_here), &labels, (known, came)).await;
                     let is_admitted = admitted.is_ok();
                     let span = traces::begin(self, &head, started, &head.uri);
@@ -195,6 +198,7 @@ impl Handler {
         let room = self.lease_head(bytes)?;
         let (asker, known_in) = match self.time_limit(head) {
             Ok(limit) => {
+                head.ends = limit.map(|limit| came.started + limit);
                 head.deadline = limit.map(|limit| self.clock.now() + limit.min(ASKING_SPAN_MAX));
                 let (asker, known_in, uses) = self.who_asks(known, head).await;
                 head.token_uses = uses;
@@ -207,23 +211,8 @@ impl Handler {
             came.connection.authenticated();
         }
         self.note_request(head, RequestCame { known_in, ..came }).await?;
-        if let Some(wanted) = impersonate::wanted(&head.headers)? {
-            let (verb, about) = (&head.info.verb, head.info.about());
-            let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
-            let timing = head.time(TimedPart::Impersonation);
-            let acts = self.impersonation.become_wanted(&wanted, asking).await?;
-            drop(timing);
-            head.asker = acts.asker;
-            head.acts_as_another(acts.constraint.as_deref().unwrap_or_default());
-        }
-        let caller = head.asker.caller();
-        head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
-        head.usage = Some(Arc::new(self.put_down(head, labels, &known.read)));
-        let timing = head.time(TimedPart::Authorization);
-        let decided = self.access.decide(&head.asker, &head.info.verb, head.info.about()).await;
-        drop(timing);
-        head.decided(&decided);
-        decided?;
+        let ends = head.ends;
+        self.in_time(ends, pin!(self.authorize(head, labels, known))).await?;
         // Whoever looks after the server may see how it leaves.
         if self.drain.is_draining() && head.info.is_resource {
             return Err(Failure::shutting_down());
@@ -238,6 +227,62 @@ impl Handler {
             (false, false) => {}
         }
         Ok(room)
+    }
+
+    /// Whom the request is made as, and whether they may: noted, and counted.
+    async fn authorize(
+        &self,
+        head: &mut Head,
+        labels: &RequestLabels,
+        known: &OnConnection,
+    ) -> Result<(), Failure> {
+        if let Some(wanted) = impersonate::wanted(&head.headers)? {
+            let (verb, about) = (&head.info.verb, head.info.about());
+            let asking = Asking { access: &self.access, asker: &head.asker, verb, about };
+            let timing = head.time(TimedPart::Impersonation);
+            let acts = {
+                let acts = pin!(self.impersonation.become_wanted(&wanted, asking));
+                self.rooms.decided(acts).await??
+            };
+            drop(timing);
+            head.asker = acts.asker;
+            head.acts_as_another(acts.constraint.as_deref().unwrap_or_default());
+        }
+        let caller = head.asker.caller();
+        head.flow = OfRequest::classify(self.flow_control.as_ref(), &head.asked(&caller));
+        head.usage = Some(Arc::new(self.put_down(head, labels, &known.read)));
+        let timing = head.time(TimedPart::Authorization);
+        let decision = pin!(self.access.decide(&head.asker, &head.info.verb, head.info.about()));
+        let decided = self.rooms.decided(decision).await?;
+        drop(timing);
+        head.decided(&decided);
+        decided?;
+        Ok(())
+    }
+
+    /// What `work` gives, unless the time of its request is over first.
+    ///
+    /// - `ends`: when that is; none for one that may take as long as it likes.
+    /// - `work`: in its place, of which a copy would double a request's.
+    ///
+    /// # Errors
+    /// What `work` says; 504.
+    async fn in_time<T>(
+        &self,
+        ends: Option<Instant>,
+        work: Pin<&mut impl Future<Output = Result<T, Failure>>>,
+    ) -> Result<T, Failure> {
+        let over = async {
+            match ends {
+                Some(ends) => self.clock.sleep_until(ends).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = over => Err(Failure::request_timeout()),
+        }
     }
 
     /// Who asks, by what the connection and the request show of it, and how long it took to know; counted.
@@ -310,8 +355,9 @@ impl Handler {
         Ok(said.map(|caller| Asker::Known(Arc::new(caller))))
     }
 
+    /// The answer of whoever has it, if that is there in time.
     async fn within_time(&self, head: &Head, to: To, body: Incoming) -> Result<HttpResponse, Failure> {
-        let work = async {
+        let work = pin!(async {
             match (head.info.is_resource, to) {
                 // Boxed, because others have none of it.
                 (_, To::Another(route)) => Box::pin(proxied::answer(self, head, &route, body)).await,
@@ -322,13 +368,8 @@ impl Handler {
                 (true, To::Served(None)) => Err(Failure::no_such_resource()),
                 (true, To::Served(Some(served))) => resource::answer(self, head, served, body).await,
             }
-        };
-        let Some(limit) = self.time_limit(head)? else { return work.await };
-        tokio::select! {
-            biased;
-            answered = work => answered,
-            () = self.clock.sleep(limit) => Err(Failure::request_timeout()),
-        }
+        });
+        self.in_time(head.ends, work).await
     }
 
     /// The answer of a request that failed. One that was refused is told why, and its client perhaps to go

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::options::Query;
+use forebay_apimachinery::options::{ListOptions, Query};
 use forebay_apimachinery::selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector};
 use forebay_apimachinery::{About, ResourceAttributes, Verb};
 use http::Method;
@@ -201,10 +201,11 @@ impl RequestInfo {
     }
 }
 
-/// The name that a field selector pins.
+/// The name that a field selector pins: none where one of the options cannot be read, whichever it is.
 fn selected_name(query: &Query) -> Option<String> {
-    let selector = FieldSelector::parse(query.first("fieldSelector")?).ok()?;
-    let name = selector.exact("metadata.name")?;
+    query.first("fieldSelector")?;
+    let options = ListOptions::from_query(query).ok()?;
+    let name = options.field_selector.exact("metadata.name")?;
     let is_segment = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
     is_segment.then(|| name.to_string())
 }
@@ -286,6 +287,13 @@ mod tests {
             ("GET", "/api/v1/pods?watch=false", "list /v1 /pods/ "),
             ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Da", "list /v1 /pods/ a"),
             ("GET", "/api/v1/pods?fieldSelector=metadata.name%3D..", "list /v1 /pods/ "),
+            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Da&limit=x", "list /v1 /pods/ "),
+            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Da&labelSelector=a%20in", "list /v1 /pods/ "),
+            (
+                "GET",
+                "/api/v1/pods?fieldSelector=metadata.name%3Da&timeoutSeconds=&watch=1",
+                "watch /v1 /pods/ ",
+            ),
             ("GET", "/api/v1/namespaces", "list /v1 /namespaces/ "),
             ("GET", "/api/v1/namespaces/a", "get /v1 a/namespaces/ a"),
             ("PUT", "/api/v1/namespaces/a/finalize", "update /v1 a/namespaces/finalize a"),

@@ -4,8 +4,11 @@
 //! 429. Lists never wait for bodies, nor small writes for large ones, and GETs only for other answers that
 //! nobody reads. Watches that have their state, and what is small, ask for nothing.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::{Lease, Reason, Status};
@@ -14,12 +17,15 @@ use forebay_rt::Clock;
 
 use crate::cost;
 use crate::limits::{
-    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, AUDIT_ROOM_BYTES, AUDIT_ROOM_BYTES_MIN, AWAY_ROOM_BYTES,
-    BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX, WRITES_ROOM_BYTES,
-    WRITES_ROOM_BYTES_MIN,
+    ANSWER_LARGE_BYTES, ANSWERS_ROOM_BYTES, AUDIT_ROOM_BYTES, AUDIT_ROOM_BYTES_MIN, AUTHORIZING_BYTES,
+    AWAY_ROOM_BYTES, BODIES_ROOM_BYTES, BODY_COST_MAX, LISTS_ROOM_BYTES, ROOM_RETRY_SECONDS_MAX,
+    WRITES_ROOM_BYTES, WRITES_ROOM_BYTES_MIN,
 };
 use crate::negotiate::Form;
 use crate::status::Failure;
+
+/// Who is waited for where it is not known whether somebody may.
+const AUTHORIZER: &str = "an authorizer";
 
 /// Every class of requests. Cheap to clone.
 #[derive(Clone)]
@@ -105,6 +111,21 @@ impl Rooms {
         Ok(Lease::new(Purse::new(self.answers.clone(), held, None, self.away.clone()), bytes))
     }
 
+    /// What `decision` gives, which somebody else may have to be asked for. A request that waits for them has no
+    /// seat and no turn yet: what it holds is counted among what waits for others.
+    ///
+    /// # Errors
+    /// 429 when too many wait for it.
+    pub async fn decided<T>(&self, mut decision: Pin<&mut impl Future<Output = T>>) -> Result<T, Failure> {
+        // Most decisions are there at once.
+        if let Poll::Ready(decided) = poll_fn(|cx| Poll::Ready(decision.as_mut().poll(cx))).await {
+            return Ok(decided);
+        }
+        let gone = self.away.go(&AUTHORIZER.into(), AUTHORIZING_BYTES);
+        let _gone = gone.ok_or_else(|| self.full_behind(AUTHORIZER))?;
+        Ok(decision.await)
+    }
+
     /// Whether somebody waits for what readers hold, or they hold more than they may.
     pub fn is_waited_for(&self) -> bool {
         let is_short = |totals: Totals| totals.waiting > 0 || totals.held > totals.limit;
@@ -142,6 +163,8 @@ impl Rooms {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
     use forebay_room::limits::ROOM_ONE_BYTES;
 
@@ -162,6 +185,30 @@ mod tests {
         rooms.set(None);
         assert!(rooms.lists.take("a", 1).await.is_err() && rooms.bodies.take("a", 1).await.is_err());
         assert!(rooms.answers.take("a", 1).await.is_ok() && rooms.writes.take("a", 1 << 20).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_an_authorizer_hold_a_share_and_one_more_is_refused_in_its_name() {
+        let rooms = Rooms::new(Clock::system());
+        assert_eq!(rooms.decided(pin!(async { 1 })).await, Ok(1));
+        assert_eq!(rooms.away.totals().waited, 0, "what is there at once waits for nobody");
+        let waiting = || Box::pin(async { rooms.decided(pin!(std::future::pending::<()>())).await });
+        let mut all = Vec::new();
+        let refused = loop {
+            let mut one = waiting();
+            match poll_fn(|cx| Poll::Ready(one.as_mut().poll(cx))).await {
+                Poll::Pending => all.push(one),
+                Poll::Ready(told) => break told.expect_err("nobody decides"),
+            }
+        };
+        assert!(all.len() >= 1_000 && all.len() * AUTHORIZING_BYTES <= AWAY_ROOM_BYTES / 2, "{}", all.len());
+        assert_eq!(refused.status.reason, Reason::TooManyRequests);
+        assert_eq!(refused.status.message, "too many requests wait for an authorizer to answer");
+        // What needs nobody is decided all the same, and others find room to wait for somebody else.
+        assert_eq!(rooms.decided(pin!(async { 1 })).await, Ok(1));
+        assert!(rooms.away.go(&"another".into(), 1 << 20).is_some());
+        drop(all);
+        assert_eq!(rooms.away.totals().held, 0);
     }
 
     #[test]

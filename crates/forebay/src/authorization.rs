@@ -52,6 +52,8 @@ pub(crate) struct Chain {
     pub nodes: Arc<NodesInForce>,
     /// Who decides from the start on: nobody else may be put in later but webhooks.
     types: Vec<&'static str>,
+    /// Whether others may be put in later.
+    is_reloaded: bool,
     reloading: Option<Reloading>,
 }
 
@@ -108,19 +110,22 @@ impl Chain {
         let own = parts.authorization(&read.chain, &types).map_err(Error::Serve)?;
         let (rights, nodes) = (parts.rights.clone(), parts.nodes.clone());
         let Some((path, text)) = read.file.clone() else {
-            return Ok(Chain { authorization: own, rights, nodes, types, reloading: None });
+            let (is_reloaded, reloading) = (false, None);
+            return Ok(Chain { authorization: own, rights, nodes, types, is_reloaded, reloading });
         };
         let reloaded = Arc::new(ReloadedAuthorizers::new(&own));
         let modes = vec![AuthorizationMode::Reloaded(reloaded.clone())];
         let authorization = Authorization { modes, metrics: parts.metrics.clone() };
         let in_force = read.chain.clone();
         let reloading = Some(Reloading { path, text, in_force, reloaded, parts, types: types.clone() });
-        Ok(Chain { authorization, rights, nodes, types, reloading })
+        Ok(Chain { authorization, rights, nodes, types, is_reloaded: true, reloading })
     }
 
-    /// The rights of roles, where somebody is judged by them.
+    /// The rights of roles, where somebody is judged by them: whoever asks for something, or, whoever it is that
+    /// decides about that, whoever gives a right. Where everything is allowed to everybody nobody is.
     pub fn followed_rights(&self) -> Option<Arc<RightsInForce>> {
-        self.types.contains(&"RBAC").then(|| self.rights.clone())
+        let decides = self.is_reloaded || self.types.iter().any(|kind| *kind != "AlwaysAllow");
+        decides.then(|| self.rights.clone())
     }
 
     /// What leads to nodes, where somebody is judged by it.
@@ -338,6 +343,24 @@ mod tests {
         reloading.look(Err("gone".to_owned()));
         assert_eq!(reloads(), (1, 5));
         assert_eq!(metrics.counted().reloads.in_force, hash(&deny));
+    }
+
+    #[tokio::test]
+    async fn rights_are_followed_wherever_somebody_may_be_told_that_they_have_not_what_they_give() {
+        let scratch = Scratch::new();
+        let of_file = |kind: &str, name: &str| {
+            let chain =
+                chain(&scratch, &file(&format!("- {{type: {kind}, name: {name}}}\n"))).expect("a chain");
+            (chain.followed_rights().is_some(), chain.followed_nodes().is_some())
+        };
+        assert_eq!(of_file("AlwaysDeny", "alwaysdeny"), (true, false));
+        // A webhook may be put in later.
+        assert_eq!(of_file("AlwaysAllow", "alwaysallow"), (true, false));
+        assert_eq!(of_file("Node", "node"), (true, true));
+        let tree = serde_saphyr::from_str(&file("- {type: AlwaysAllow, name: alwaysallow}\n")).expect("YAML");
+        let allow = AuthorizationConfiguration::of(&tree, &is_file, &[]).expect("a configuration");
+        let read = AuthorizationRead::read(&AuthorizationSource::Flags(allow)).expect("read");
+        assert!(Chain::new(&read, &Clock::system()).expect("a chain").followed_rights().is_none());
     }
 
     #[tokio::test]

@@ -224,3 +224,52 @@ async fn a_file_says_the_chain_with_conditions_and_policies_of_failure() {
         Server::try_start(&scratch, &flags.each_ref().map(String::as_str)).await.err().expect("refused");
     assert!(refused.stderr.contains("authorizers[0].name: Required value"), "{}", refused.stderr);
 }
+
+#[tokio::test]
+async fn who_gives_rights_is_judged_by_the_roles_that_are_stored_whoever_decides() {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    let (scratch, hook) = (Scratch::new(), Hook::start().await);
+    let tokens = scratch.file("tokens.csv", TOKENS);
+    let kube = scratch.file("webhook", &kubeconfig(&hook, "it"));
+    let condition = "!has(request.resourceAttributes) || request.resourceAttributes.verb != 'bind'";
+    let webhook = json!({
+        "timeout": "30s", "subjectAccessReviewVersion": "v1", "failurePolicy": "Deny",
+        "matchConditionSubjectAccessReviewVersion": "v1",
+        "connectionInfo": { "type": "KubeConfigFile", "kubeConfigFile": kube.display().to_string() },
+        "matchConditions": [{ "expression": condition }],
+    });
+    let config = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration",
+        "authorizers": [{ "type": "Webhook", "name": "gate", "webhook": webhook }],
+    });
+    let file = scratch.file("authorization.yaml", &config.to_string());
+    says(&hook, "it", &json!({ "allowed": true }));
+    let server = Server::start(
+        &scratch,
+        &[
+            &format!("--token-auth-file={}", tokens.display()),
+            &format!("--authorization-config={}", file.display()),
+        ],
+    )
+    .await;
+    let (admin, client) = (server.admin().await, server.client(Protocol::Http2, Identity::Nobody).await);
+    let binding = |name: &str, role: &str| {
+        let of = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role });
+        let bob = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob" });
+        json!({ "metadata": { "name": name }, "roleRef": of, "subjects": [bob] })
+    };
+    for (name, resource) in [("own", "pods"), ("more", "secrets")] {
+        let rules = json!([{ "verbs": ["get"], "apiGroups": [""], "resources": [resource] }]);
+        admin.post(ROLES, &json!({ "metadata": { "name": name }, "rules": rules })).await.expect(201);
+    }
+    admin.post(BINDINGS, &binding("own", "own")).await.expect(201);
+    client.ask(Ask::post(BINDINGS, &binding("again", "own")).bearer("bob-token")).await.expect(201);
+    let refused =
+        client.ask(Ask::post(BINDINGS, &binding("more", "more")).bearer("bob-token")).await.expect(403);
+    assert_eq!(
+        said(&refused),
+        "403 Forbidden: rolebindings.rbac.authorization.k8s.io \"more\" is forbidden: user \"bob\" (groups=[\"dev\" \"system:authenticated\"]) \
+         is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\"]}"
+    );
+}

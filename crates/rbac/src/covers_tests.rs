@@ -3,6 +3,8 @@
 use forebay_rt::Random;
 
 use super::*;
+use crate::binding::{RoleBinding, RoleRef};
+use crate::limits::STEP_BYTES;
 
 fn role(rules: Value) -> Role {
     Role::read(&json!({ "rules": rules }))
@@ -95,6 +97,75 @@ fn a_rule_that_stands_for_more_rights_than_are_looked_at_is_not_covered() {
     let missing = uncovered(&[], wanted.rules());
     assert_eq!(missing.rights.len(), UNCOVERED_MAX);
     assert!(missing.words().len() < 2 * UNCOVERED_BYTES_MAX && missing.words().ends_with("\nand more"));
+}
+
+#[test]
+fn texts_are_looked_at_for_no_longer_than_their_bytes_allow() {
+    // Twelve long resources that differ in their last letter, in each of ten rules.
+    let long: Vec<String> = ('a'..='l').map(|last| format!("{}{last}", "x".repeat(20_000))).collect();
+    let rules = (0..10).map(|_| json!({ "verbs": ["get"], "apiGroups": ["*"], "resources": long }));
+    let held = role(Value::Array(rules.collect()));
+    let held: Vec<_> = held.rules().iter().collect();
+    let wanted = |groups: Vec<String>| {
+        role(json!([{ "verbs": ["get", "get"], "apiGroups": groups, "resources": long }]))
+    };
+    // A group that is named ten thousand times is one.
+    assert!(uncovered(&held, wanted(vec!["g".to_owned(); 10_000]).rules()).is_empty());
+    // As many groups would be looked for for minutes.
+    let many = wanted((0..10_000).map(|at| format!("g{at}")).collect());
+    assert_eq!(uncovered(&held, many.rules()).words(), "\nand more");
+    // Whatever one search compares, it has counted.
+    let resources = &many.rules()[0].resources;
+    let Looked { has, steps } = has_resource(resources, &long[11]);
+    assert!(has && steps >= 12 * long[11].len() / STEP_BYTES, "{steps}");
+}
+
+#[test]
+fn missing_rights_with_long_texts_are_told_of_up_to_a_number_of_bytes() {
+    let long = |count: usize| -> Vec<String> {
+        (0..count).map(|at| format!("{}{at}", "x".repeat(100_000))).collect()
+    };
+    let wanted = role(json!([
+        { "verbs": long(30), "apiGroups": ["g"], "resources": long(30) },
+        { "verbs": ["get"], "nonResourceURLs": long(30) },
+    ]));
+    let missing = uncovered(&[], wanted.rules());
+    assert!(missing.bytes <= UNCOVERED_TEXTS_MAX + 200_100, "{}", missing.bytes);
+    let words = missing.words();
+    assert!(words.len() < 3 * UNCOVERED_BYTES_MAX && words.ends_with("\nand more"), "{}", words.len());
+}
+
+#[test]
+fn rules_without_verbs_and_nobodys_rules_take_steps_as_well() {
+    let many = |prefix: &str| (0..30_000).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
+    let wanted = role(json!([{ "verbs": [], "apiGroups": many("g"), "resources": many("r") }]));
+    assert_eq!(uncovered(&[], wanted.rules()).words(), "\nand more");
+}
+
+#[test]
+fn who_gives_what_they_have_not_is_told_what_and_which_of_their_roles_are_not_there() {
+    let reference = |name: &str| RoleRef { namespace: "".into(), name: name.into() };
+    let mut rights = Rights::default();
+    let pods = json!([{ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"] }]);
+    rights.put_role(&reference("own"), role(pods.clone()));
+    for name in ["own", "gone"] {
+        let binding = json!({
+            "metadata": { "name": name }, "roleRef": { "kind": "ClusterRole", "name": name },
+            "subjects": [{ "kind": "User", "name": "bob" }],
+        });
+        rights.put_binding(RoleBinding::read(&binding, "n").expect("a binding"));
+    }
+    let bob = Caller { name: "bob".into(), groups: vec!["dev".into()], ..Caller::default() };
+    let refusal = |namespace: &str, rules: &Value| {
+        rights.refusal_to_give(&bob, namespace, &role(rules.clone()), "roles")
+    };
+    assert_eq!(refusal("n", &pods), None);
+    let why = r#"user "bob" (groups=["dev"]) is attempting to grant RBAC permissions not currently held:
+{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#;
+    assert_eq!(refusal("m", &pods).as_deref(), Some(why));
+    let secrets = json!([{ "verbs": ["get"], "apiGroups": [""], "resources": ["secrets"] }]);
+    let absent = r#"; resolution errors: [roles.rbac.authorization.k8s.io "gone" not found]"#;
+    assert_eq!(refusal("n", &secrets), Some(format!("{}{absent}", why.replace("pods", "secrets"))));
 }
 
 /// One of a few texts, so that rules meet.

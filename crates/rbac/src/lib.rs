@@ -19,7 +19,7 @@ mod scopes;
 mod texts;
 
 pub use binding::{RoleBinding, RoleRef, Through};
-pub use covers::{Uncovered, full_authority, grant_refusal, uncovered};
+pub use covers::full_authority;
 pub use published::RightsInForce;
 pub use reconcile::{Reconciled, reconciled};
 pub use rights::{Rights, Ruling};

@@ -7,7 +7,6 @@
 //! Source: kubernetes v1.36.3 `pkg/registry/rbac/validation/rule.go`.
 
 use std::collections::HashSet;
-use std::iter;
 use std::sync::Arc;
 
 use forebay_apimachinery::json::go_quote;
@@ -124,10 +123,13 @@ impl Rights {
     /// Cost: a look-up for the user and each group, and a look at each of their roles; no allocation.
     pub fn decide(&self, asked: &Attributes<'_>) -> Ruling {
         let question = Question::of(asked);
-        let mut absent = false;
+        let (mut absent, mut focus) = (false, None);
         for grants in self.held(asked.caller, question.namespace()) {
             // Many lie in the order of the table, of which a part is at hand at a time.
-            let mut many = (grants.len() >= MANY_GRANTS).then(|| self.roles.focus());
+            let mut many = match grants.len() {
+                MANY_GRANTS.. => Some(focus.get_or_insert_with(|| self.roles.focus())),
+                _ => None,
+            };
             for grant in grants {
                 let at = grant.role as usize;
                 let known = match &mut many {
@@ -197,14 +199,14 @@ impl Rights {
         self.held(caller, namespace).flatten()
     }
 
-    /// The same, what the user has and what each group has apart.
+    /// The same in parts, none of which has something of the user and of a group, or of two groups.
     fn held<'r>(&'r self, caller: &'r Caller, namespace: &'r str) -> impl Iterator<Item = &'r [Grant]> {
         let everywhere = Some("");
         let there = Some(namespace).filter(|namespace| !namespace.is_empty());
         everywhere.into_iter().chain(there).flat_map(move |namespace| {
             let own = self.scopes.of(false, &caller.name, namespace);
             let groups = caller.groups.iter();
-            iter::once(own).chain(groups.map(move |group| self.scopes.of(true, group, namespace)))
+            own.chain(groups.flat_map(move |group| self.scopes.of(true, group, namespace)))
         })
     }
 

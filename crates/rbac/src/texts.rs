@@ -1,15 +1,15 @@
 //! The lists of a rule: names of which one may stand for all, and paths of which one may stand for those that
 //! begin as it does.
 //!
-//! In: texts as they were written. Out: whether one is among them, in the logarithm of their number. Never:
-//! copies what is asked for.
+//! In: texts as they were written. Out: whether one is among them, in the logarithm of their number, and how
+//! many steps it takes to know. Never: copies what is asked for; compares texts of different lengths.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::limits::TEXTS_LOOKED_THROUGH_MAX;
+use crate::limits::{STEP_BYTES, TEXTS_LOOKED_THROUGH_MAX};
 
 /// What stands for all.
 pub(crate) const ALL: &str = "*";
@@ -19,7 +19,7 @@ pub(crate) const ALL: &str = "*";
 pub(crate) struct Texts {
     /// As they were written.
     pub all: Box<[Arc<str>]>,
-    // Their places in order; empty where there are few.
+    // Their places, the shorter texts first, and those of one length in order; empty where there are few.
     sorted: Box<[u32]>,
     /// Whether one of them stands for all.
     pub has_all: bool,
@@ -39,7 +39,8 @@ impl Texts {
         let mut sorted = Vec::new();
         if all.len() > TEXTS_LOOKED_THROUGH_MAX {
             sorted.extend(0..u32::try_from(all.len()).unwrap_or(u32::MAX));
-            sorted.sort_by(|one, other| all[*one as usize].cmp(&all[*other as usize]));
+            let by = |at: &u32| (all[*at as usize].len(), &all[*at as usize]);
+            sorted.sort_by(|one, other| by(one).cmp(&by(other)));
         }
         let has_all = all.iter().any(|text| &**text == ALL);
         Texts { all, sorted: sorted.into(), has_all }
@@ -62,13 +63,36 @@ impl Texts {
 
     /// Whether `parts`, one behind the other, are among them.
     pub fn has_joined(&self, parts: &[&str]) -> bool {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
         if self.sorted.is_empty() {
             // Few: `TEXTS_LOOKED_THROUGH_MAX`.
-            return self.all.iter().any(|text| is_joined(text, parts));
+            return self.all.iter().any(|text| text.len() == len && order(text, parts).is_eq());
         }
-        let compared = |at: &u32| order(&self.all[*at as usize], parts);
+        let compared = |at: &u32| {
+            let text = &*self.all[*at as usize];
+            text.len().cmp(&len).then_with(|| order(text, parts))
+        };
         self.sorted.binary_search_by(compared).is_ok()
     }
+
+    /// What it takes at most to know whether a text of so many bytes is among them.
+    pub fn steps(&self, bytes: usize) -> usize {
+        let looked_at = match self.sorted.len() {
+            0 => self.all.len(),
+            many => depth(many),
+        };
+        (1 + looked_at) * steps_of(bytes)
+    }
+}
+
+/// Steps of one look at a text of so many bytes.
+fn steps_of(bytes: usize) -> usize {
+    1 + bytes / STEP_BYTES
+}
+
+/// Looks of a search among so many in order.
+fn depth(count: usize) -> usize {
+    count.checked_ilog2().map_or(0, |halvings| halvings as usize + 1)
 }
 
 impl Paths {
@@ -97,24 +121,24 @@ impl Paths {
         let begins = behind.checked_sub(1).is_some_and(|at| path.starts_with(&*self.prefixes[at]));
         begins || self.texts.has(path)
     }
+
+    /// What it takes at most to know whether one of them stands for a path of so many bytes.
+    pub fn steps(&self, bytes: usize) -> usize {
+        (1 + depth(self.prefixes.len())) * steps_of(bytes) + self.texts.steps(bytes)
+    }
 }
 
-fn is_joined(text: &str, parts: &[&str]) -> bool {
+/// In which order `text` and `parts`, one behind the other, come, which are as long.
+fn order(text: &str, parts: &[&str]) -> Ordering {
     let mut rest = text.as_bytes();
     for part in parts {
-        match rest.strip_prefix(part.as_bytes()) {
-            Some(behind) => rest = behind,
-            None => return false,
+        let (front, behind) = rest.split_at(part.len());
+        match front.cmp(part.as_bytes()) {
+            Ordering::Equal => rest = behind,
+            other => return other,
         }
     }
-    rest.is_empty()
-}
-
-fn order(text: &str, parts: &[&str]) -> Ordering {
-    match parts {
-        [one] => text.cmp(one),
-        parts => text.bytes().cmp(parts.iter().flat_map(|part| part.bytes())),
-    }
+    Ordering::Equal
 }
 
 #[cfg(test)]
@@ -135,6 +159,29 @@ mod tests {
             }
         }
         assert!(Texts::of(["a".into(), "*".into()]).has_all);
+    }
+
+    #[test]
+    fn texts_of_different_lengths_that_begin_alike_are_told_apart() {
+        for count in [3, 40] {
+            let texts = Texts::of((1..count).map(|len| "a".repeat(len).into()));
+            for len in 0..count + 3 {
+                let found = (1..count).contains(&len);
+                assert_eq!(texts.has(&"a".repeat(len)), found, "{len} of {count}");
+                assert_eq!(texts.has_joined(&["", &"a".repeat(len / 2), &"a".repeat(len - len / 2)]), found);
+                assert!(!texts.has_joined(&["a", &"b".repeat(len)]) || len == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_longer_text_takes_more_steps_and_so_do_more_texts() {
+        let of = |count: usize| Texts::of((0..count).map(|at| format!("t{at}").into()));
+        let steps =
+            [of(0), of(1), of(12), of(13), of(1_000)].map(|texts| [texts.steps(10), texts.steps(6_400)]);
+        assert_eq!(steps, [[1, 101], [2, 202], [13, 1_313], [5, 505], [11, 1_111]]);
+        let paths = Paths::read(&json!(["/a/*", "/b/*", "/c"]));
+        assert_eq!((paths.steps(10), paths.steps(640)), (3 + 4, 33 + 44));
     }
 
     #[test]

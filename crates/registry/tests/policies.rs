@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use forebay_api::{Authorizer, Because, Body, Decision, Eventual, Rules};
+use forebay_api::{Authorizer, Because, Body, Decision, Eventual, Rules, Undecided};
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{About, Attributes, Caller, Status};
 use forebay_catalog::Target;
@@ -12,14 +12,25 @@ use forebay_rt::{Clock, Duration, Random, Tasks};
 use serde_json::{Value, json};
 
 /// Allows everything and says how often it was asked; what is asked of it by expressions it has to wait for.
+/// It cannot be asked about `unheard`.
 #[derive(Default)]
 struct Waits {
     // Each question of an expression that was waited for.
     asked: Mutex<Vec<String>>,
+    // Who asked them.
+    callers: Mutex<Vec<Caller>>,
 }
 
 impl Authorizer for Waits {
     fn authorize<'a>(&'a self, asked: &'a Attributes<'a>) -> Eventual<'a, Decision> {
+        if asked.caller.name == "unheard" {
+            let (because, error) = (Because::Unsaid, "it is down".to_owned());
+            return Eventual::Now(Decision::Undecided(Box::new(Undecided {
+                is_final: false,
+                because,
+                error,
+            })));
+        }
         let About::Resource(of) = asked.about else { return Eventual::Now(Decision::Allow(Because::Unsaid)) };
         if of.version != "*" {
             return Eventual::Now(Decision::Allow(Because::Unsaid));
@@ -27,6 +38,7 @@ impl Authorizer for Waits {
         Eventual::later(async move {
             // Who polls once and gives up has asked nothing.
             tokio::task::yield_now().await;
+            self.callers.lock().expect("callers").push(asked.caller.clone());
             let mut all = self.asked.lock().expect("asked");
             let fields: Vec<String> = of.fields.iter().map(ToString::to_string).collect();
             let labels: Vec<&str> = of.labels.iter().map(|of| of.key()).collect();
@@ -201,6 +213,58 @@ async fn selectors_are_asked_as_far_as_they_can_be_read() {
         &[r#"list pods/ ["spec.nodeName=n1"] ["a", "c"]"#, "list pods/ [] []"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn who_writes_a_policy_with_parameters_is_told_why_nobody_decides() {
+    const GROUP: &str = "admissionregistration.k8s.io";
+    let world = World::new().await;
+    let caller = Caller { name: "unheard".to_owned(), ..Caller::default() };
+    for (resource, kind, spec, want) in [
+        (
+            POLICIES,
+            "ValidatingAdmissionPolicy",
+            json!({
+                "paramKind": { "apiVersion": "v1", "kind": "ConfigMap" },
+                "matchConstraints": { "resourceRules": [{ "apiGroups": [""], "apiVersions": ["v1"],
+                    "operations": ["*"], "resources": ["pods"] }] },
+                "validations": [{ "expression": "true" }],
+            }),
+            "spec.paramKind: Forbidden: it is down",
+        ),
+        (
+            BINDINGS,
+            "ValidatingAdmissionPolicyBinding",
+            json!({
+                "policyName": "p", "validationActions": ["Deny"],
+                "paramRef": { "name": "m", "namespace": "n", "parameterNotFoundAction": "Deny" },
+            }),
+            "spec.paramRef: Forbidden: failed to authorize request: it is down",
+        ),
+    ] {
+        let served = world.registry.catalog().resource(GROUP, "v1", resource).expect("served").clone();
+        let target = Target::of_server(served, None, None);
+        let target = Target { caller: Some(Arc::new(caller.clone())), ..target };
+        let body = json!({ "apiVersion": format!("{GROUP}/v1"), "kind": kind,
+            "metadata": { "name": "p" }, "spec": spec });
+        let body = Body::Json(body.to_string().into());
+        let refused = world.registry.create(&target, &body, &CreateOptions::default()).await.err();
+        let refused = refused.expect("refused").message;
+        assert!(refused.ends_with(want), "{refused}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_account_is_asked_for_in_the_groups_of_accounts_alone() {
+    let world = World::new().await;
+    let expression = "authorizer.serviceAccount('n', 'a').group('').resource('pods').check('get').allowed()";
+    world.policy(json!({ "validations": [{ "expression": expression }] }), &["Deny"]).await;
+    world.config_map().await.expect("is let pass");
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:n"].map(str::to_owned).to_vec();
+    let account = Caller { name: "system:serviceaccount:n:a".to_owned(), groups, ..Caller::default() };
+    assert_eq!(*world.authorizer.callers.lock().expect("callers"), [account]);
+    world.end().await;
 }
 
 #[tokio::test]

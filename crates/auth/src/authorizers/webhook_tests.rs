@@ -130,6 +130,32 @@ async fn it_is_asked_again_where_that_may_help_and_an_error_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_no_answer_counts_by_the_failure_policy_and_is_not_kept() {
+    let wrong = [
+        json!({ "denied": "true" }),
+        json!({ "allowed": "true" }),
+        json!({ "allowed": true, "denied": 1 }),
+        json!({ "allowed": true, "reason": ["r"] }),
+        json!({ "allowed": true, "evaluationError": 5 }),
+        json!("denied"),
+        json!([]),
+    ];
+    for status_said in wrong {
+        for on_error in [OnWebhookError::Deny, OnWebhookError::NoOpinion] {
+            let answers = vec![status(status_said.clone()), status(json!({ "allowed": true }))];
+            let setting = setting(answers, |config| config.on_error = on_error);
+            let begins = if on_error == OnWebhookError::Deny { "denied: " } else { "open: " };
+            let decision = setting.decides("/a").await;
+            let want = format!("{begins}json: cannot unmarshal ");
+            assert!(decision.starts_with(&want), "{status_said}: {decision}");
+            assert_eq!((setting.calls(WebhookCall::Error), setting.calls(WebhookCall::Success)), (1, 0));
+            // It is asked again.
+            assert_eq!(setting.decides("/a").await, "Allow(\"\")");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_that_hangs_is_given_up_and_its_policy_counts() {
     let setting = setting(Vec::new(), |config| config.on_error = OnWebhookError::Deny);
     let why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";

@@ -53,7 +53,7 @@ pub async fn answer(
     query: &Query,
     readers: Readers<'_>,
 ) -> Result<HttpResponse, Failure> {
-    match path.strip_prefix("/openapi").unwrap_or_default().trim_end_matches('/') {
+    match path.strip_prefix("/openapi").unwrap_or_default() {
         "/v2" => v2((openapi, catalog, extensions), headers, readers).await,
         "/v3" => {
             let index = openapi.index(catalog).await.ok_or_else(Failure::no_such_resource)?;

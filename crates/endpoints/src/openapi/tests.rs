@@ -169,6 +169,9 @@ async fn what_is_not_there_or_not_taken_is_refused() {
     for path in [
         "/openapi",
         "/openapi/v1",
+        "/openapi/v2/",
+        "/openapi/v3/",
+        "/openapi/v3/api/v1/",
         "/openapi/v3/x",
         "/openapi/v3/apis/a/b/c",
         "/openapi/v3/apis/apps/v9",

@@ -50,6 +50,7 @@ pub struct Setup {
     pub writes_max: usize,
     pub flow_control: FlowControl,
     pub neighbours: Option<Neighbours>,
+    pub authorization: Authorization,
 }
 
 impl Default for Setup {
@@ -59,6 +60,7 @@ impl Default for Setup {
             writes_max: 100,
             flow_control: FlowControl::PriorityAndFairness,
             neighbours: None,
+            authorization: Authorization::always_allow(),
         }
     }
 }
@@ -228,7 +230,7 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
             keys_uri: None,
         },
         anonymous: Anonymous::HealthAndVersion,
-        authorization: Authorization::always_allow(),
+        authorization: setup.authorization.clone(),
         request_timeout: Duration::from_secs(60),
         flow_control: setup.flow_control,
         max_requests_inflight: Some(400),

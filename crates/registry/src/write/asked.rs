@@ -174,5 +174,5 @@ impl Question {
 
 fn service_account(namespace: &str, name: &str) -> Caller {
     let groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
-    Caller { name: service_account_name(namespace, name), groups, ..Caller::default() }.authenticated()
+    Caller { name: service_account_name(namespace, name), groups, ..Caller::default() }
 }

@@ -1,7 +1,7 @@
 //! escalate: whoever gives a right has it, or may give what they have not.
 //!
 //! In: a role or a binding that somebody writes. Out: nothing, or a refusal in upstream's words. Never: asked
-//! of the server itself, or of the masters; judges by rights that are not current.
+//! of the server itself, or of the masters; judges by rights that are not current, or where others wait.
 //!
 //! Source: kubernetes v1.36.3 `pkg/registry/rbac/{escalation_check,helpers}.go`, `*/policybased/storage.go`.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use forebay_api::Eventual;
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::{About, Attributes, Caller, Reason, ResourceAttributes, Status, Verb};
-use forebay_rbac::{GROUP, PolicyRule, Rights, Role, RoleRef, full_authority, grant_refusal, uncovered};
+use forebay_rbac::{GROUP, Rights, Role, RoleRef, full_authority};
 use serde_json::{Map, Value};
 
 use super::Write;
@@ -39,7 +39,7 @@ pub(super) fn escalate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) 
 struct Giving<'a, 'w> {
     write: &'a Write<'w>,
     context: &'a Arc<Context>,
-    caller: &'a Caller,
+    caller: &'a Arc<Caller>,
 }
 
 impl Giving<'_, '_> {
@@ -61,10 +61,10 @@ impl Giving<'_, '_> {
             return Ok(());
         }
         let rights = rights_source::current(self.context).await?;
-        self.check_rules(&rights, Role::read(&write.proposed).rules())?;
+        self.check_rules(&rights, Role::read(&write.proposed).into()).await?;
         // Who gathers rules gathers any, and who changes what is gathered may keep rules from going.
         let gathers = [Some(&write.proposed), write.old.as_ref()].into_iter().flatten().any(gathers);
-        if gathers && self.check_rules(&rights, full_authority().rules()).is_err() {
+        if gathers && self.check_rules(&rights, full_authority().into()).await.is_err() {
             return Err(self.forbidden("must have cluster-admin privileges to use the aggregationRule"));
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Giving<'_, '_> {
         // Upstream takes what is not found for one of the request's resource.
         let missing = || Status::not_found(GROUP, self.write.served().resource(), name);
         let given = rights.role(&role).ok_or_else(missing)?;
-        self.check_rules(&rights, given.rules())
+        self.check_rules(&rights, given.clone()).await
     }
 
     /// Whether there is a right to do `verb` to a role whatever it allows.
@@ -106,17 +106,17 @@ impl Giving<'_, '_> {
         self.context.config.authorizer.authorize(&asked).wait().await.is_allowed()
     }
 
-    /// Whether whoever writes has what `given` allows.
-    fn check_rules(&self, rights: &Rights, given: &[PolicyRule]) -> Result<(), Status> {
-        let namespace = self.write.target.namespace();
-        let held: Vec<&PolicyRule> = rights.rules(self.caller, namespace).collect();
-        let missing = uncovered(&held, given);
-        if missing.is_empty() {
-            return Ok(());
+    /// Whether whoever writes has what `given` allows: judged apart, however short the request is.
+    async fn check_rules(&self, rights: &Arc<Rights>, given: Arc<Role>) -> Result<(), Status> {
+        let (rights, caller, served) =
+            (rights.clone(), self.caller.clone(), self.write.target.served.clone());
+        let namespace = self.write.target.namespace().to_owned();
+        let judge = move || rights.refusal_to_give(&caller, &namespace, &given, served.resource());
+        match forebay_rt::apart(judge).await {
+            Some(None) => Ok(()),
+            Some(Some(why)) => Err(self.forbidden(&why)),
+            None => Err(Status::internal("the judgement of rights was broken off")),
         }
-        let resource = self.write.served().resource();
-        let absent = rights.absent(self.caller, namespace, |_| resource);
-        Err(self.forbidden(&grant_refusal(self.caller, &missing, &absent)))
     }
 
     fn forbidden(&self, why: &str) -> Status {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use forebay_apimachinery::caller::MASTERS;
 use forebay_apimachinery::{About, Attributes, Caller, Cause, CauseReason, ResourceAttributes, Status, Verb};
-use forebay_catalog::Catalog;
+use forebay_catalog::{Catalog, Served};
 use serde_json::Value;
 
 use super::Write;
@@ -52,15 +52,16 @@ pub(super) async fn check(write: &Write<'_>, context: &Context, caller: &Caller)
 /// What is wrong with a policy of that kind of parameters.
 async fn kind(context: &Context, caller: &Caller, kind: &Value) -> Option<String> {
     let read = ReadOf::kind(&context.catalog(), kind);
-    if read.is_allowed(context, caller, "get", "*", "*").await {
-        return None;
+    match read.is_allowed(context, caller, ["get", "*", "*"]).await {
+        Ok(true) => None,
+        Ok(false) => Some(format!(
+            r#"user {} must have "get" permission on all objects of the referenced paramKind (kind={}, apiVersion={})"#,
+            shown(caller),
+            text(kind, "kind"),
+            text(kind, "apiVersion")
+        )),
+        Err(why) => Some(why),
     }
-    Some(format!(
-        r#"user {} must have "get" permission on all objects of the referenced paramKind (kind={}, apiVersion={})"#,
-        shown(caller),
-        text(kind, "kind"),
-        text(kind, "apiVersion")
-    ))
 }
 
 /// What is wrong with a binding of that reference.
@@ -77,8 +78,10 @@ async fn reference(write: &Write<'_>, context: &Context, caller: &Caller) -> Res
     };
     let (name, namespace) = (text(&spec["paramRef"], "name"), text(&spec["paramRef"], "namespace"));
     let verb = if name.is_empty() { "list" } else { "get" };
-    if read.is_allowed(context, caller, verb, namespace, name).await {
-        return Ok(None);
+    match read.is_allowed(context, caller, [verb, namespace, name]).await {
+        Ok(true) => return Ok(None),
+        Ok(false) => {}
+        Err(why) => return Ok(Some(format!("failed to authorize request: {why}"))),
     }
     let user = shown(caller);
     let none = format!(
@@ -136,10 +139,9 @@ impl<'k> ReadOf<'k> {
             Some((group, version)) => (group, version),
             None => ("", version),
         };
-        let is_it = |gvk: &forebay_apimachinery::GroupVersionKind| {
-            (&*gvk.group, &*gvk.version, &*gvk.kind) == (group, version, text(kind, "kind"))
-        };
-        let found = catalog.iter().find(|served| is_it(&served.gvk));
+        let wanted = (group, version, text(kind, "kind"));
+        let of = |served: &Served| (&*served.gvk.group, &*served.gvk.version, &*served.gvk.kind) == wanted;
+        let found = catalog.iter().find(|served| of(served));
         ReadOf {
             group,
             version,
@@ -149,18 +151,19 @@ impl<'k> ReadOf<'k> {
         }
     }
 
+    /// # Errors
+    /// Why somebody who decides could not be asked.
     async fn is_allowed(
         &self,
         context: &Context,
         caller: &Caller,
-        verb: &str,
-        namespace: &str,
-        name: &str,
-    ) -> bool {
+        [verb, namespace, name]: [&str; 3],
+    ) -> Result<bool, String> {
         let ReadOf { group, version, resource, .. } = self;
         let of = ResourceAttributes { group, version, namespace, resource, name, ..Default::default() };
         let asked = Attributes { caller, verb: &Verb::named(verb), about: About::Resource(of) };
-        context.config.authorizer.authorize(&asked).wait().await.is_allowed()
+        let decision = context.config.authorizer.authorize(&asked).wait().await;
+        decision.error().map_or(Ok(decision.is_allowed()), |why| Err(why.to_owned()))
     }
 }
 

@@ -20,6 +20,7 @@ mod managers_of_an_update;
 mod mounts;
 mod owners;
 mod quantities;
+mod role_rules;
 mod role_subjects;
 mod scheduling_gates;
 mod secret_of_three_mib;
@@ -52,6 +53,7 @@ pub(super) const ROWS: Rows = rows![
     mounts,
     owners,
     quantities,
+    role_rules,
     role_subjects,
     scheduling_gates,
     secret_of_three_mib,
