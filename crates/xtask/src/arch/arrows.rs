@@ -31,7 +31,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("printers", &["apimachinery", "schema"]),
     ("backend", &["apimachinery", "object", "revlog"]),
     ("embedded", &["apimachinery", "backend", "revlog", "rt"]),
-    ("grpc", &["apimachinery"]),
+    ("grpc", &["apimachinery", "rt"]),
     ("encryption", &["apimachinery", "backend", "grpc", "rt", "schema", "yaml"]),
     ("etcd", &["apimachinery", "authorities", "backend", "grpc", "revlog", "rt"]),
     ("etcd-codec", &["apimachinery", "backend", "encryption", "etcd", "schema"]),
