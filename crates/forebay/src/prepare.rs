@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::exposed;
 use crate::kubeconfig::Kubeconfig;
 use crate::token_key_files;
+use crate::token_signing::TokenSigning;
 use crate::tracing_file;
 use forebay_migrate::data_dir;
 use forebay_pki::CertificateFiles;
@@ -46,7 +47,10 @@ pub struct Prepared {
     /// The authorities of client certificates, PEM: the given ones and the one that signed `admin`.
     pub client_ca: String,
     pub token_users: Vec<TokenUser>,
+    /// Not used where somebody else signs.
     pub token_keys: TokenKeys,
+    /// Who signs, where that is somebody else: there once they have answered, before the server listens.
+    pub token_signing: Option<TokenSigning>,
     /// Who it is to webhooks.
     pub webhook_credentials: CredentialsOfPlugins,
     /// Which requests are noted, if any are.
@@ -188,6 +192,7 @@ impl Prepared {
             audit: given.audit,
             token_keys: token_keys(given.signing_key, given.token_keys, pki.service_account_key.0)
                 .map_err(|cause| Error::pki(config.tls.cert_dir.join("sa.key"), cause.to_string()))?,
+            token_signing: None,
             tracing: given.tracing,
             signing: pki.signing,
             admin: pki.admin,
