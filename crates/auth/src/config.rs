@@ -9,7 +9,7 @@ use forebay_node_rights::NodesInForce;
 use forebay_rbac::RightsInForce;
 
 use crate::authorizers::{AuthorizationWebhook, ReloadedAuthorizers};
-use crate::tokens::TokenKeys;
+use crate::tokens::{ExternalSigner, TokenKeys};
 
 /// A bearer token and whom it stands for.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,19 +34,33 @@ pub struct ServiceAccounts {
     pub issuers: Vec<String>,
     /// Whom tokens are for that do not say it; never empty.
     pub api_audiences: Vec<String>,
-    pub keys: TokenKeys,
+    pub keys: AccountKeys,
     /// Longest life of a token; `None` is no limit.
     pub max_expiration: Option<Duration>,
     pub pod_tokens: PodTokens,
+    /// How long those live that are extended.
+    pub extended_expiration: Duration,
     pub secret_tokens: SecretTokens,
     /// Where others find the keys, if not here.
     pub keys_uri: Option<String>,
 }
 
+/// How long tokens live that are extended, unless somebody else signs them and allows less; as upstream.
+pub const EXTENDED_EXPIRATION: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Whose keys tokens are signed with and verified by.
+#[derive(Clone, Debug)]
+pub enum AccountKeys {
+    /// This server's.
+    Own(TokenKeys),
+    /// Somebody else's, who signs.
+    External(Arc<dyn ExternalSigner>),
+}
+
 /// How long the tokens that pods mount really live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodTokens {
-    /// A year, for programs that do not read them again.
+    /// As long as extended ones do, for programs that do not read them again.
     Extended,
     AsRequested,
 }

@@ -10,7 +10,8 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
 pub use forebay_auth::config::{
-    Anonymous, Authorization, AuthorizationMode, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
+    AccountKeys, Anonymous, Authorization, AuthorizationMode, EXTENDED_EXPIRATION, PodTokens, SecretTokens,
+    ServiceAccounts, TokenUser,
 };
 pub use forebay_auth::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
 pub use forebay_transport::Http2;

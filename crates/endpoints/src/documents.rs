@@ -125,11 +125,13 @@ pub async fn answer(handler: &Handler, head: &Head) -> Result<HttpResponse, Fail
             head,
             "application/json",
             handler.accounts.openid().map(|own| own.configuration).as_ref(),
+            handler.accounts.openid_age_max(),
         ),
         ["openid", "v1", "jwks"] => public_document(
             head,
             "application/jwk-set+json",
             handler.accounts.openid().map(|own| own.keys).as_ref(),
+            handler.accounts.openid_age_max(),
         ),
         ["api", version] => typed(head, found(legacy::resource_list(&catalog, "", version))?),
         ["apis", group] => json(head, found(legacy::group(&catalog, &extensions, group))?),
@@ -193,16 +195,19 @@ fn zpage(handler: &Handler, head: &Head, page: Zpage) -> Result<HttpResponse, Fa
     Ok(response)
 }
 
-/// A document for everybody, which may be kept for an hour.
+/// A document for everybody, which may be kept for so many seconds.
 fn public_document(
     head: &Head,
     content_type: &'static str,
     document: Option<&Bytes>,
+    age_max: u64,
 ) -> Result<HttpResponse, Failure> {
     let document = document.ok_or_else(Failure::no_such_resource)?;
     negotiate::any_of(negotiate::accept(&head.headers), &[content_type])?;
     let mut response = answer::sized(status::OK, content_type, document.clone(), head.takes_gzip());
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    if let Ok(kept) = HeaderValue::from_str(&format!("public, max-age={age_max}")) {
+        response.headers_mut().insert(header::CACHE_CONTROL, kept);
+    }
     Ok(response)
 }
 

@@ -11,7 +11,7 @@ use forebay_audit::Audit;
 use forebay_auth::{Access, Authenticators, FurtherAuthentication, Impersonation};
 use forebay_documents::Documents;
 use forebay_documents::health::{Check, Checks, Endpoints};
-use forebay_documents::metrics::process;
+use forebay_documents::metrics::{SignerMetrics, process};
 use forebay_documents::openapi::OpenApi;
 use forebay_documents::version;
 use forebay_documents::zpages::Zpages;
@@ -68,6 +68,8 @@ pub struct Backing {
     pub webhooks: Arc<WebhookMetrics>,
     /// What is counted of encryption at rest, if there is any.
     pub encryption: Option<Arc<EncryptionMetrics>>,
+    /// What is counted of who signs service accounts' tokens, if that is somebody else.
+    pub token_signer: Option<Arc<SignerMetrics>>,
     pub aggregation: Aggregation,
     pub authentication: FurtherAuthentication,
     /// What is told of requests; none where nothing is.
@@ -87,6 +89,7 @@ impl Backing {
         let (neighbours, webhooks, audit) = (None, Arc::default(), None);
         let (api, caches, aggregation) = (answers.clone(), answers, Aggregation::default());
         let (authentication, encryption, tracer) = (FurtherAuthentication::default(), None, None);
+        let token_signer = None;
         Backing {
             api,
             caches,
@@ -96,6 +99,7 @@ impl Backing {
             neighbours,
             webhooks,
             encryption,
+            token_signer,
             aggregation,
             authentication,
             tracer,
@@ -112,6 +116,7 @@ impl Backing {
             authentication: self.authentication.metrics.clone(),
             authorization: config.authorization.metrics.clone(),
             encryption: self.encryption.clone(),
+            token_signer: self.token_signer.clone(),
         }
     }
 }

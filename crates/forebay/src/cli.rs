@@ -102,7 +102,7 @@ fn serve_command(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write)
     let mut warnings = Vec::new();
     let prepared = Prepared::new(config, Timestamp::now(), &mut warnings)?;
     logging::warn(&warnings);
-    serve::run(&prepared, Until::Signal, Syncs::EachCommit, out)
+    serve::run(prepared, Until::Signal, Syncs::EachCommit, out)
 }
 
 fn print_envtest(given: &Given, out: &mut dyn Write) -> Result<(), Error> {

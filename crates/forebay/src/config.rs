@@ -191,6 +191,8 @@ pub struct ServiceAccounts {
     pub api_audiences: Vec<String>,
     pub key_files: Vec<PathBuf>,
     pub signing_key_file: Option<PathBuf>,
+    /// The socket of who signs instead of any key; `@` begins a name of Linux' own.
+    pub signing_endpoint: Option<String>,
     pub max_token_expiration: Option<Duration>,
     pub pod_tokens: PodTokens,
     pub secret_tokens: SecretTokens,
@@ -227,6 +229,13 @@ pub enum MemoryLimit {
     Systems,
     None,
     Bytes(u64),
+}
+
+impl ServiceAccounts {
+    /// Whether somebody said what signs.
+    pub fn is_signer_given(&self) -> bool {
+        self.signing_key_file.is_some() || self.signing_endpoint.is_some()
+    }
 }
 
 impl ServeConfig {

@@ -4,14 +4,15 @@
 
 use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, ApiServerConfig, Authorization, FlowControl, FrontProxyTrust, Http2, Memory, ServiceAccounts,
-    Tls,
+    AccountKeys, Anonymous, ApiServerConfig, Authorization, EXTENDED_EXPIRATION, FlowControl,
+    FrontProxyTrust, Http2, Memory, ServiceAccounts, Tls,
 };
 
 use crate::config::{self, MemoryLimit};
 use crate::memory::{self, Limit};
 use crate::open_files;
 use crate::prepare::Prepared;
+use crate::token_signing::TokenSigning;
 use crate::version::{self, KUBERNETES_VERSION, VERSION};
 
 /// The limit that holds, said in the log.
@@ -34,6 +35,7 @@ pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiS
     let decided = &prepared.config;
     let (serving, limits) = (&decided.serving, &decided.limits);
     let accounts = &decided.authentication.service_accounts;
+    let signing = prepared.token_signing.as_ref();
     ApiServerConfig {
         listen: decided.listen(),
         tls: Tls {
@@ -55,9 +57,10 @@ pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiS
         service_accounts: ServiceAccounts {
             issuers: accounts.issuers.clone(),
             api_audiences: accounts.api_audiences.clone(),
-            keys: prepared.token_keys.clone(),
-            max_expiration: accounts.max_token_expiration,
+            keys: signing.map_or_else(|| AccountKeys::Own(prepared.token_keys.clone()), TokenSigning::keys),
+            max_expiration: signing.map(|own| own.max_expiration).or(accounts.max_token_expiration),
             pod_tokens: accounts.pod_tokens,
+            extended_expiration: signing.map_or(EXTENDED_EXPIRATION, |own| own.extended_expiration),
             secret_tokens: accounts.secret_tokens,
             keys_uri: accounts.keys_uri.clone(),
         },

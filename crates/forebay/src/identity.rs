@@ -140,7 +140,10 @@ impl Files {
             made: prepared.made.clone(),
             admin: prepared.admin.clone(),
         };
-        let parts = IdentityPart::ALL.into_iter().filter_map(|part| {
+        let signs_here = prepared.token_signing.is_none();
+        let parts = IdentityPart::ALL.into_iter();
+        let parts = parts.filter(|part| signs_here || *part != IdentityPart::AccountKeys);
+        let parts = parts.filter_map(|part| {
             let counts = match part {
                 IdentityPart::Serving => Content::Serving(Box::new(Serving {
                     pair: prepared.serving.clone(),

@@ -122,7 +122,7 @@ fn is_all_given(config: &ServeConfig) -> bool {
         && config.tls.given.is_some()
         && config.tls.client_ca_file.is_some()
         && config.front_proxy.client.is_some()
-        && config.authentication.service_accounts.signing_key_file.is_some()
+        && config.authentication.service_accounts.is_signer_given()
 }
 
 fn serve(config: ServeConfig, out: &mut dyn Write) -> Result<(), Error> {
@@ -135,7 +135,7 @@ fn serve(config: ServeConfig, out: &mut dyn Write) -> Result<(), Error> {
         Administrator::None => Prepared::in_memory(config, now, &mut warnings)?,
     };
     logging::warn(&warnings);
-    serve::run(&prepared, Until::Signal, Syncs::EachCommit, out)
+    serve::run(prepared, Until::Signal, Syncs::EachCommit, out)
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub mod server;
 mod snapshot;
 pub mod store;
 mod token_key_files;
+mod token_signing;
 mod top;
 mod tracing_file;
 pub mod version;

@@ -32,7 +32,7 @@ pub enum Until {
 ///
 /// # Errors
 /// What kept it from serving.
-pub fn run(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
+pub fn run(prepared: Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
     open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("forebay")
@@ -43,12 +43,19 @@ pub fn run(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Write)
     runtime.block_on(serve(prepared, until, syncs, out))
 }
 
-async fn serve(prepared: &Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
+async fn serve(mut prepared: Prepared, until: Until, syncs: Syncs, out: &mut dyn Write) -> Result<(), Error> {
     let (stop, tasks, clock) = (Stop::default(), Tasks::new(), Clock::system());
     stop_on_signals(&stop, &tasks)?;
     if let Until::Parent(parent) = until {
         stop_with(parent, &stop, &tasks, clock.clone());
     }
+    tokio::select! {
+        signs = prepared.wait_for_signer(&clock, &tasks) => signs?,
+        // It may take a minute, and nothing is there yet that would have to be ended in order.
+        () = stop.orderly.raised() => return Ok(()),
+        () = stop.at_once.raised() => return Ok(()),
+    }
+    let prepared = &prepared;
     let store = Store::open(prepared, syncs, &clock, &tasks).await?;
     let server = Server::listen(prepared, store, clock.clone(), tasks.clone())?;
     let port = server.address().port();

@@ -15,6 +15,7 @@ use forebay_audit::Audit;
 use forebay_auth::Authorizers;
 use forebay_controllers::{ControllerConfig, RootCa, Signing};
 use forebay_documents::health::{Check, Endpoints};
+use forebay_documents::metrics::SignerMetrics;
 use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours, OwnDoor};
 use forebay_kubelet::{KubeletConfig, KubeletCredentials, Kubelets};
 use forebay_node_rights::NodesInForce;
@@ -36,6 +37,7 @@ use crate::error::Error;
 use crate::prepare::{self, KubeletFiles, Prepared};
 use crate::remote::Remote;
 use crate::store::Store;
+use crate::token_signing::TokenSigning;
 use forebay_pki::trust;
 
 /// How long the tasks of the caches may take to end.
@@ -74,6 +76,8 @@ pub struct Server {
     audit: Option<Arc<Audit>>,
     /// By which webhooks are asked that are behind this server.
     own_door: Arc<OwnDoor>,
+    /// What is counted of who signs, if that is somebody else.
+    token_signer: Option<Arc<SignerMetrics>>,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -172,6 +176,11 @@ impl Server {
         tasks: Tasks,
     ) -> Result<Server, Error> {
         let (config, store) = (&prepared.config, store.into());
+        if config.authentication.service_accounts.signing_endpoint.is_some()
+            && prepared.token_signing.is_none()
+        {
+            return Err(Error::Serve("the external signer of tokens was not waited for".to_owned()));
+        }
         let mut chain = Chain::new(&prepared.authorization, &clock)?;
         let audit = prepared.audit.as_ref().map(|files| files.begin(&clock)).transpose()?.map(Arc::new);
         let bound = Bound::listen(edge::config(prepared, &chain.authorization)).map_err(failed)?;
@@ -237,6 +246,7 @@ impl Server {
             tracer,
             audit,
             own_door,
+            token_signer: prepared.token_signing.as_ref().map(TokenSigning::metrics),
         })
     }
 
@@ -284,6 +294,7 @@ impl Server {
             tracer,
             audit,
             own_door,
+            token_signer,
         } = self;
         let noted = audit.clone();
         let served = async {
@@ -331,6 +342,7 @@ impl Server {
                 neighbours,
                 webhooks,
                 encryption,
+                token_signer,
                 aggregation,
                 authentication,
                 tracer,

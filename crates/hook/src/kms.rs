@@ -5,29 +5,16 @@
 //! what is tested: it reads and writes protobuf by itself, and grpc-go speaks to it as well.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body, Frame, Incoming};
-use hyper::server::conn::http2;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::task::{JoinHandle, JoinSet};
+use crate::grpc::{Answered, Listening, fields, put};
 
 /// See the module's doc. Dropped, it is gone with its socket.
 #[derive(Debug)]
 pub struct KmsPlugin {
-    socket: PathBuf,
     state: Arc<Mutex<PluginState>>,
-    task: JoinHandle<()>,
+    listening: Listening,
 }
 
 #[derive(Debug)]
@@ -78,9 +65,6 @@ impl KmsPlugin {
     /// # Panics
     /// It cannot listen there.
     pub fn start(socket: &Path, key_id: &str) -> KmsPlugin {
-        // Of one that was before.
-        let _absent = std::fs::remove_file(socket);
-        let listener = UnixListener::bind(socket).expect("a socket");
         let state = Arc::new(Mutex::new(PluginState {
             key_id: key_id.to_owned(),
             mischief: None,
@@ -90,18 +74,15 @@ impl KmsPlugin {
             asked: AskedPlugin::default(),
         }));
         let shared = state.clone();
-        let task = tokio::spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, shared.clone()));
-            }
+        let listening = Listening::at(socket, move |path, message| {
+            shared.lock().unwrap_or_else(PoisonError::into_inner).answered(path, message)
         });
-        KmsPlugin { socket: socket.to_owned(), state, task }
+        KmsPlugin { state, listening }
     }
 
     /// As a configuration names it.
     pub fn endpoint(&self) -> String {
-        format!("unix://{}", self.socket.display())
+        format!("unix://{}", self.listening.socket.display())
     }
 
     /// It encrypts with `key_id` from now on, and decrypts what was encrypted before.
@@ -131,8 +112,7 @@ impl KmsPlugin {
 
     /// It is gone, with its connections and its socket, as one that crashed and was cleaned up after.
     pub fn die(&self) {
-        self.task.abort();
-        let _absent = std::fs::remove_file(&self.socket);
+        self.listening.die();
     }
 
     /// What was encrypted under `key_id` is decrypted no more.
@@ -149,91 +129,18 @@ impl KmsPlugin {
     }
 }
 
-impl Drop for KmsPlugin {
-    fn drop(&mut self) {
-        self.die();
-    }
-}
-
-async fn serve(stream: UnixStream, state: Arc<Mutex<PluginState>>) {
-    let answer = service_fn(move |request| answer(request, state.clone()));
-    let connection = http2::Builder::new(TokioExecutor::new());
-    // Whoever goes away is gone.
-    let _ended = connection.serve_connection(TokioIo::new(stream), answer).await;
-}
-
-async fn answer(
-    request: Request<Incoming>,
-    state: Arc<Mutex<PluginState>>,
-) -> Result<Response<BoxBody<Bytes, Infallible>>, Infallible> {
-    let path = request.uri().path().to_owned();
-    let body = match request.into_body().collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(_) => Bytes::new(),
-    };
-    let message = body.get(5..).unwrap_or_default();
-    let (mischief, answered) = {
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.mischief_to(&path), state.answer(&path, message))
-    };
-    match mischief {
-        // Until the other side goes.
-        Some(KmsMischief::Hangs) => std::future::pending().await,
-        Some(KmsMischief::Floods(bytes)) => {
-            let head = [&[0][..], &bytes.to_be_bytes()].concat();
-            let flood = Flood { head: Some(head.into()), left: bytes as usize };
-            return Ok(grpc(Response::new(flood.boxed())));
-        }
-        Some(KmsMischief::RenamesItsKey) | None => {}
-    }
-    let (data, code, text) = match answered {
-        Ok(message) => {
-            let mut data = vec![0];
-            data.extend_from_slice(&(message.len() as u32).to_be_bytes());
-            data.extend_from_slice(&message);
-            (Bytes::from(data), 0, String::new())
-        }
-        Err((code, text)) => (Bytes::new(), code, text),
-    };
-    let mut trailers = HeaderMap::new();
-    trailers.insert("grpc-status", HeaderValue::from(code));
-    if let Ok(text) = HeaderValue::from_str(&text) {
-        trailers.insert("grpc-message", text);
-    }
-    let body = Full::new(data).with_trailers(std::future::ready(Some(Ok(trailers))));
-    Ok(grpc(Response::new(body.boxed())))
-}
-
-fn grpc(mut response: Response<BoxBody<Bytes, Infallible>>) -> Response<BoxBody<Bytes, Infallible>> {
-    response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
-    response
-}
-
-/// A message that is long.
-struct Flood {
-    head: Option<Bytes>,
-    left: usize,
-}
-
-impl Body for Flood {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        static PIECE: [u8; 64 << 10] = [0; 64 << 10];
-        if let Some(head) = self.head.take() {
-            return Poll::Ready(Some(Ok(Frame::data(head))));
-        }
-        let piece = self.left.min(PIECE.len());
-        self.left -= piece;
-        Poll::Ready((piece > 0).then(|| Ok(Frame::data(Bytes::from_static(&PIECE[..piece])))))
-    }
-}
-
 impl PluginState {
+    fn answered(&mut self, path: &str, message: &[u8]) -> Answered {
+        let mischief = self.mischief_to(path);
+        let answered = self.answer(path, message);
+        match (mischief, answered) {
+            (Some(KmsMischief::Hangs), _) => Answered::Never,
+            (Some(KmsMischief::Floods(bytes)), _) => Answered::Flood(bytes),
+            (_, Ok(message)) => Answered::Message(message),
+            (_, Err((code, text))) => Answered::Failed(code, text),
+        }
+    }
+
     fn mischief_to(&mut self, path: &str) -> Option<KmsMischief> {
         let (mischief, methods) = self.mischief?;
         let is_meant = methods == KmsMethods::All || path.ends_with("/Decrypt");
@@ -292,40 +199,4 @@ impl PluginState {
 
 fn inner(message: &[u8]) -> Vec<(u64, Vec<u8>)> {
     fields(message).into_iter().map(|(number, bytes)| (number, bytes.to_vec())).collect()
-}
-
-/// The fields of `message` that are bytes; there are no others.
-fn fields(message: &[u8]) -> Vec<(u64, &[u8])> {
-    let (mut all, mut rest) = (Vec::new(), message);
-    while let Some(tag) = number(&mut rest) {
-        let Some(length) = number(&mut rest) else { break };
-        let Some((bytes, after)) = rest.split_at_checked(length as usize) else { break };
-        all.push((tag >> 3, bytes));
-        rest = after;
-    }
-    all
-}
-
-fn number(rest: &mut &[u8]) -> Option<u64> {
-    let (mut value, mut shift) = (0, 0);
-    loop {
-        let (byte, after) = rest.split_first()?;
-        *rest = after;
-        value |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte & 0x80 == 0 || shift > 56 {
-            return Some(value);
-        }
-    }
-}
-
-fn put(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
-    out.push(field << 3 | 2);
-    let mut length = bytes.len();
-    while length >= 0x80 {
-        out.push(length as u8 | 0x80);
-        length >>= 7;
-    }
-    out.push(length as u8);
-    out.extend_from_slice(bytes);
 }

@@ -16,8 +16,10 @@
 )]
 
 mod answer;
+mod grpc;
 pub mod kms;
 mod serve;
+pub mod signer;
 pub mod tabs;
 pub mod tokens;
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_documents::version::VersionInfo;
 use forebay_endpoints::config::{
-    Anonymous, ApiServerConfig, Authorization, FlowControl, Http2, Memory, PodTokens, SecretTokens,
-    ServiceAccounts, Tls, TokenKeys, TokenUser,
+    AccountKeys, Anonymous, ApiServerConfig, Authorization, EXTENDED_EXPIRATION, FlowControl, Http2, Memory,
+    PodTokens, SecretTokens, ServiceAccounts, Tls, TokenKeys, TokenUser,
 };
 use forebay_endpoints::{Backing, InProcess};
 use forebay_registry::Registry;
@@ -99,9 +99,10 @@ fn config() -> ApiServerConfig {
         service_accounts: ServiceAccounts {
             issuers: vec!["https://server".into()],
             api_audiences: vec!["https://server".into()],
-            keys: keys(),
+            keys: AccountKeys::Own(keys()),
             max_expiration: None,
             pod_tokens: PodTokens::AsRequested,
+            extended_expiration: EXTENDED_EXPIRATION,
             secret_tokens: SecretTokens::Believed,
             keys_uri: None,
         },

@@ -158,11 +158,11 @@ impl Drop for Held {
 
 /// A server's whole life.
 async fn run(flags: Vec<OsString>, stop: Stop, tell: oneshot::Sender<Reach>) -> Result<(), Error> {
-    let prepared = prepare(flags)?;
-    let clock = Clock::system();
+    let (mut prepared, clock, tasks) = (prepare(flags)?, Clock::system(), Tasks::new());
+    prepared.wait_for_signer(&clock, &tasks).await?;
     let options = Options { clock: clock.clone(), ..Options::default() };
     let engine = Engine::open_in_memory(options).map_err(|cause| Error::Serve(cause.to_string()))?;
-    let server = Server::listen(&prepared, engine, clock, Tasks::new())?;
+    let server = Server::listen(&prepared, engine, clock, tasks)?;
     let port = server.address().port();
     let reach =
         Reach { url: prepared.config.local_url(port), kubeconfig: prepared.admin_kubeconfig(port).to_yaml() };

@@ -6,7 +6,7 @@
 //!
 //! Source: apiserver v1.36.3 `authentication/request/union/union.go`.
 
-mod accounts;
+pub(crate) mod accounts;
 mod bootstrap;
 mod further;
 mod shown;

@@ -21,6 +21,15 @@ pub struct Token<'t> {
     signature: Vec<u8>,
 }
 
+/// Why a token is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unverified {
+    /// None of the keys is the one that it names.
+    UnknownKey,
+    /// None of those has signed it.
+    Forged,
+}
+
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -132,17 +141,17 @@ impl<'t> Token<'t> {
     ///
     /// # Errors
     /// Why it is not believed.
-    pub fn verify(&self, keys: &[PublicHalf]) -> Result<(), &'static str> {
+    pub fn verify(&self, keys: &[PublicHalf]) -> Result<(), Unverified> {
         let is_named = |key: &&PublicHalf| self.header.kid.is_empty() || key.id == self.header.kid;
         let mut named = keys.iter().filter(is_named).peekable();
         if named.peek().is_none() {
-            return Err("invalid signature, no keys found");
+            return Err(Unverified::UnknownKey);
         }
         let is_good = self.header.crit.is_null()
             && named.any(|key| {
                 key.algorithm.name() == self.header.alg
                     && key.has_signed(self.signed.as_bytes(), &self.signature)
             });
-        if is_good { Ok(()) } else { Err("go-jose/go-jose: error in cryptographic primitive") }
+        if is_good { Ok(()) } else { Err(Unverified::Forged) }
     }
 }

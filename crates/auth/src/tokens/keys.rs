@@ -278,7 +278,7 @@ impl PublicHalf {
     }
 
     /// Of a `SubjectPublicKeyInfo`.
-    fn of_spki(der: &[u8]) -> Result<PublicHalf, KeyError> {
+    pub(super) fn of_spki(der: &[u8]) -> Result<PublicHalf, KeyError> {
         let (_, spki) = SubjectPublicKeyInfo::from_der(der).map_err(|_| KeyError::Unsupported)?;
         let bits = &spki.subject_public_key.data;
         let is_of = |algorithm: &Algorithm| public_key_to_spki(&algorithm.id(), bits).as_ref() == der;
@@ -286,6 +286,26 @@ impl PublicHalf {
         match algorithm {
             Algorithm::Es512 if !p521::is_point(bits) => Err(KeyError::Unsupported),
             _ => Ok(PublicHalf::new(algorithm, bits)),
+        }
+    }
+
+    /// The same under a name that somebody else gave it.
+    pub(super) fn called(self, id: String) -> PublicHalf {
+        PublicHalf { id, ..self }
+    }
+
+    /// Whether it has the length of a key that verifies anything. Whether a point is on its curve is seen
+    /// when it does.
+    pub(super) fn is_sound(&self) -> bool {
+        let point = |bytes: usize| self.bits.len() == bytes && self.bits.first() == Some(&4);
+        match self.algorithm {
+            Algorithm::Rs256 => {
+                let (modulus, exponent) = self.rsa_numbers();
+                (256..=1024).contains(&modulus.len()) && modulus[0] & 0x80 != 0 && !exponent.is_empty()
+            }
+            Algorithm::Es256 => point(65),
+            Algorithm::Es384 => point(97),
+            Algorithm::Es512 => point(133),
         }
     }
 

@@ -2,11 +2,15 @@
 //!
 //! In: a service account and what its token is bound to; or a token. Out: a token; or who it stands for. Owns
 //! which signatures have been found good, for a while. A token is judged each time it is shown: it is over
-//! when its time is, or when its service account, or what it is bound to, is gone.
+//! when its time is, or when its service account, or what it is bound to, is gone. Somebody else may sign,
+//! and say which keys verify ([`ExternalSigner`]).
 //!
 //! Source: kubernetes v1.36.3 `pkg/serviceaccount`.
 
 mod account;
+mod external;
+#[cfg(test)]
+mod external_tests;
 mod jwt;
 mod keys;
 pub mod openid;
@@ -21,16 +25,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use forebay_api::Eventual;
 use forebay_apimachinery::caller::service_account_name as username;
 use serde_json::{Value, json};
 
 pub use account::{Found, Grounds, still_stands};
+pub use external::{ExternalKey, ExternalSigner, ToldToOthers};
 pub use jwt::{Claims, Reference};
 pub use keys::{KeyError, SigningKey, TokenKeys, public_halves};
 
-use crate::config::ServiceAccounts;
-use jwt::Token;
+use crate::config::{AccountKeys, ServiceAccounts};
+use jwt::{Token, Unverified};
+use keys::PublicHalf;
 use openid::OpenId;
 use seen::Seen;
 
@@ -38,6 +47,8 @@ use seen::Seen;
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// How far clocks may be apart.
 pub const LEEWAY: Duration = Duration::from_secs(60);
+/// For how long, in seconds, others may go by what is told of this server's own keys, as upstream has it.
+const OWN_KEYS_AGE_MAX: u64 = 3600;
 
 /// Issues and recognizes.
 pub struct ServiceAccountTokens {
@@ -49,9 +60,27 @@ pub struct ServiceAccountTokens {
 
 /// The keys, and what depends on them: it goes when they do.
 struct Ring {
-    keys: TokenKeys,
+    verifying: Vec<PublicHalf>,
+    signs: Signs,
     seen: Seen,
     openid: Option<OpenId>,
+}
+
+/// Who signs.
+enum Signs {
+    Here(Arc<SigningKey>),
+    /// Somebody else, of whose keys as they are here the ring is made.
+    Elsewhere(Arc<[ExternalKey]>),
+}
+
+/// Why a token is no good, in kube-apiserver's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// It names a key that is not known.
+    #[error("invalid signature, no keys found")]
+    UnknownKey,
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// A token that is ours and in its time.
@@ -81,8 +110,11 @@ pub struct Grant {
 impl ServiceAccountTokens {
     /// - `address`: `host:port` at which others reach this server.
     pub fn new(config: ServiceAccounts, address: String) -> ServiceAccountTokens {
-        let ring = ArcSwap::from_pointee(Ring::new(&config, &address, config.keys.clone()));
-        ServiceAccountTokens { config, address, ring }
+        let ring = match &config.keys {
+            AccountKeys::Own(keys) => Ring::own(&config, &address, keys.clone()),
+            AccountKeys::External(signer) => Ring::external(&config, &address, signer.keys(), None),
+        };
+        ServiceAccountTokens { config, address, ring: ArcSwap::from_pointee(ring) }
     }
 
     /// Of its keys those that it began with: what are used are its own.
@@ -91,36 +123,67 @@ impl ServiceAccountTokens {
     }
 
     /// Signs and verifies with `keys` from now on. What others had signed is verified again, and others learn
-    /// of these.
+    /// of these. Not where somebody else signs.
     pub fn replace_keys(&self, keys: TokenKeys) {
-        self.ring.store(Arc::new(Ring::new(&self.config, &self.address, keys)));
+        if let AccountKeys::Own(_) = self.config.keys {
+            self.ring.store(Arc::new(Ring::own(&self.config, &self.address, keys)));
+        }
     }
 
     /// The documents for others who verify tokens; the configuration, then the keys. `None`: the issuer is
-    /// none that can be looked up.
+    /// none that can be looked up, or none of its keys was ever to be told.
     pub fn openid(&self) -> Option<OpenId> {
-        self.ring.load().openid.clone()
+        self.ring().openid.clone()
+    }
+
+    /// For how long, in seconds, others may go by these documents.
+    pub fn openid_age_max(&self) -> u64 {
+        match &self.config.keys {
+            AccountKeys::Own(_) => OWN_KEYS_AGE_MAX,
+            AccountKeys::External(signer) => signer.keys_age_max(),
+        }
+    }
+
+    /// The keys as they are now. Those of somebody else are looked at each time: whoever comes first once
+    /// they are others makes a new ring of them.
+    fn ring(&self) -> Guard<Arc<Ring>> {
+        let ring = self.ring.load();
+        let (AccountKeys::External(signer), Signs::Elsewhere(of)) = (&self.config.keys, &ring.signs) else {
+            return ring;
+        };
+        let keys = signer.keys();
+        if Arc::ptr_eq(of, &keys) {
+            return ring;
+        }
+        let made = Arc::new(Ring::external(&self.config, &self.address, keys, ring.openid.clone()));
+        self.ring.store(made.clone());
+        Guard::from_inner(made)
     }
 
     /// Whether a token is ours, for one of `audiences`, and in its time. `Ok(None)`: it is somebody else's.
     ///
     /// # Errors
-    /// Why it is no good, in kube-apiserver's words.
+    /// Why it is no good.
     pub fn recognize(
         &self,
         text: &str,
         audiences: &[String],
         unix_seconds: f64,
-    ) -> Result<Option<Recognized>, String> {
+    ) -> Result<Option<Recognized>, TokenError> {
         let Some(token) = Token::parse(text) else { return Ok(None) };
         let is_legacy = token.claims.iss == LEGACY_ISSUER;
         if !is_legacy && !self.config.issuers.contains(&token.claims.iss) {
             return Ok(None);
         }
         // One ring: what was verified with its keys is noted with them.
-        let ring = self.ring.load();
+        let ring = self.ring();
         if !ring.seen.contains(text) {
-            token.verify(&ring.keys.verifying)?;
+            token.verify(&ring.verifying).map_err(|why| match why {
+                Unverified::UnknownKey => TokenError::UnknownKey,
+                Unverified::Forged => {
+                    TokenError::Refused("go-jose/go-jose: error in cryptographic primitive".to_owned())
+                }
+            })?;
             ring.seen.insert(text);
         }
         drop(ring);
@@ -132,24 +195,43 @@ impl ServiceAccountTokens {
         let known: HashSet<&String> = of_token.iter().collect();
         let common: Vec<String> = audiences.iter().filter(|asked| known.contains(asked)).cloned().collect();
         if common.is_empty() {
-            return Err(format!(
+            return Err(TokenError::Refused(format!(
                 "token audiences {} is invalid for the target audiences {}",
                 listed(of_token),
                 listed(audiences)
-            ));
+            )));
         }
         if !is_legacy {
-            in_time(&claims, unix_seconds)?;
+            in_time(&claims, unix_seconds).map_err(TokenError::Refused)?;
         }
         Ok(Some(Recognized { claims, audiences: common, is_legacy }))
     }
 
-    /// The token that says what `grant` says.
+    /// Who may know a key that is not known here.
+    pub fn external_signer(&self) -> Option<&Arc<dyn ExternalSigner>> {
+        match &self.config.keys {
+            AccountKeys::Own(_) => None,
+            AccountKeys::External(signer) => Some(signer),
+        }
+    }
+
+    /// The token that says what `grant` says; at once, unless somebody else signs it.
     ///
     /// # Errors
-    /// The system gives no random numbers.
-    pub fn issue(&self, grant: &Grant, unix_seconds: i64) -> Result<String, KeyError> {
-        jwt::sign(&self.ring.load().keys.signing, &self.claims(grant, unix_seconds))
+    /// The system gives no random numbers. What is wrong with who signs, in kube-apiserver's words.
+    pub fn issue(&self, grant: &Grant, unix_seconds: i64) -> Eventual<'_, Result<String, String>> {
+        let claims = self.claims(grant, unix_seconds);
+        if let AccountKeys::External(signer) = &self.config.keys {
+            return Eventual::later(async move {
+                let claims = URL_SAFE_NO_PAD.encode(claims.to_string());
+                let (header, signature) = signer.sign(&claims).wait().await?;
+                Ok(format!("{header}.{claims}.{signature}"))
+            });
+        }
+        Eventual::Now(match &self.ring().signs {
+            Signs::Here(key) => jwt::sign(key, &claims).map_err(|why| why.to_string()),
+            Signs::Elsewhere(_) => Err("nobody signs here".to_owned()),
+        })
     }
 
     fn claims(&self, grant: &Grant, now: i64) -> Value {
@@ -183,11 +265,30 @@ impl ServiceAccountTokens {
 }
 
 impl Ring {
-    fn new(config: &ServiceAccounts, address: &str, keys: TokenKeys) -> Ring {
-        let issuer = config.issuers.first().map_or("", String::as_str);
-        let openid = OpenId::new(issuer, config.keys_uri.as_deref(), address, &keys.verifying);
-        Ring { keys, seen: Seen::default(), openid }
+    fn own(config: &ServiceAccounts, address: &str, keys: TokenKeys) -> Ring {
+        let openid = openid(config, address, &keys.verifying);
+        Ring { verifying: keys.verifying, signs: Signs::Here(keys.signing), seen: Seen::default(), openid }
     }
+
+    /// - `before`: what was told of the keys before these. It stays while none of them may be told, as
+    ///   upstream.
+    fn external(
+        config: &ServiceAccounts,
+        address: &str,
+        keys: Arc<[ExternalKey]>,
+        before: Option<OpenId>,
+    ) -> Ring {
+        let is_told = |key: &&ExternalKey| key.told == ToldToOthers::Yes;
+        let told: Vec<PublicHalf> = keys.iter().filter(is_told).map(|key| key.half.clone()).collect();
+        let openid = if told.is_empty() { before } else { openid(config, address, &told) };
+        let verifying = keys.iter().map(|key| key.half.clone()).collect();
+        Ring { verifying, signs: Signs::Elsewhere(keys), seen: Seen::default(), openid }
+    }
+}
+
+fn openid(config: &ServiceAccounts, address: &str, keys: &[PublicHalf]) -> Option<OpenId> {
+    let issuer = config.issuers.first().map_or("", String::as_str);
+    OpenId::new(issuer, config.keys_uri.as_deref(), address, keys)
 }
 
 fn in_time(claims: &Claims, now: f64) -> Result<(), String> {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::openid::OpenId;
 use super::*;
-use crate::config::{PodTokens, SecretTokens};
+use crate::config::{AccountKeys, EXTENDED_EXPIRATION, PodTokens, SecretTokens};
 
 const ISSUER: &str = "https://issuer";
 /// A time.
@@ -51,9 +51,10 @@ fn tokens(signing: &str, verifying: &[&str]) -> ServiceAccountTokens {
     let config = ServiceAccounts {
         issuers: vec![ISSUER.into(), "https://old".into()],
         api_audiences: vec!["api".into()],
-        keys: TokenKeys::from_pem(signing, &verifying).expect("keys"),
+        keys: AccountKeys::Own(TokenKeys::from_pem(signing, &verifying).expect("keys")),
         max_expiration: None,
         pod_tokens: PodTokens::Extended,
+        extended_expiration: EXTENDED_EXPIRATION,
         secret_tokens: SecretTokens::LookedUp,
         keys_uri: None,
     };
@@ -74,12 +75,17 @@ fn grant() -> Grant {
     }
 }
 
+/// A token that is signed here.
+fn issued(tokens: &ServiceAccountTokens, grant: &Grant) -> String {
+    tokens.issue(grant, NOW).at_once().expect("at once").expect("a token")
+}
+
 /// What becomes of a token, asked for at `audience` at `now`.
 fn verdict(tokens: &ServiceAccountTokens, token: &str, audience: &str, now: i64) -> String {
     match tokens.recognize(token, &[audience.to_string()], now as f64) {
         Ok(Some(good)) => format!("{} for {}", good.claims.sub, good.audiences.join(",")),
         Ok(None) => "unknown".into(),
-        Err(why) => why,
+        Err(why) => why.to_string(),
     }
 }
 
@@ -137,8 +143,7 @@ fn a_key_on_p521_is_told_with_all_its_bytes_and_signs_anew_each_time() {
     assert!(shown(&made.configuration).contains(r#""id_token_signing_alg_values_supported":["ES512"]"#));
     expect![[r#"{"keys":[{"use":"sig","kty":"EC","kid":"2zUG5SjWzhEsjMPcMbjZ7krTM5hXWotzzttSuH0hoMI","crv":"P-521","alg":"ES512","x":"ACFbHmyZETZpcQuRrgLDvS9C3xrNlBopJMRN0vFy_DkG1IzAKXA7LJRfE8Oz780_a0CnCj389F0rOvTDHVLuXIsW","y":"AKNgAL0Mt6cZgQqULx8RA2o6asFHkLZoIT5muWjve8jZlTCAsUzpu0RTC3RfD_EpYZa0LXrZ1ITOML-UsX9PLBfy"}]}"#]].assert_eq(&shown(&made.keys));
     let ours = tokens(&files.p521_sec1, &[]);
-    let (one, other) =
-        (ours.issue(&grant(), NOW).expect("a token"), ours.issue(&grant(), NOW).expect("a token"));
+    let (one, other) = (issued(&ours, &grant()), issued(&ours, &grant()));
     let parts =
         |token: &str| token.rsplit_once('.').map(|(head, signed)| (head.to_owned(), signed.to_owned()));
     let ((head, signed), (other_head, other_signed)) =
@@ -178,7 +183,7 @@ fn a_token_is_good_at_its_audience_in_its_time() {
         &files.p521_pkcs8,
     ] {
         let ours = tokens(key, &[]);
-        let token = ours.issue(&grant(), NOW).expect("a token");
+        let token = issued(&ours, &grant());
         for (audience, at, want) in [
             ("api", 0, "system:serviceaccount:ns:robot for api"),
             ("other", 0, "system:serviceaccount:ns:robot for other"),
@@ -197,9 +202,9 @@ fn a_token_is_good_at_its_audience_in_its_time() {
 fn only_the_keys_that_were_given_are_believed() {
     let files = files();
     let ours = tokens(&files.p256_sec1, &[&files.rsa_public, &files.p256_sec1]);
-    let by_rsa = tokens(&files.rsa_pkcs1, &[]).issue(&grant(), NOW).expect("a token");
+    let by_rsa = issued(&tokens(&files.rsa_pkcs1, &[]), &grant());
     let other = Grant { id: "another".into(), ..grant() };
-    let by_p384 = tokens(&files.p384_sec1, &[]).issue(&other, NOW).expect("a token");
+    let by_p384 = issued(&tokens(&files.p384_sec1, &[]), &other);
     assert_eq!(verdict(&ours, &by_rsa, "api", NOW), "system:serviceaccount:ns:robot for api");
     assert_eq!(verdict(&ours, &by_p384, "api", NOW), "invalid signature, no keys found");
     const BROKEN: &str = "go-jose/go-jose: error in cryptographic primitive";
@@ -227,8 +232,7 @@ fn only_the_keys_that_were_given_are_believed() {
 fn a_key_that_is_taken_away_takes_its_tokens_along() {
     let files = files();
     let ours = tokens(&files.p256_sec1, &[&files.rsa_public, &files.p256_sec1]);
-    let (by_rsa, by_p256) = (tokens(&files.rsa_pkcs1, &[]).issue(&grant(), NOW), ours.issue(&grant(), NOW));
-    let (by_rsa, by_p256) = (by_rsa.expect("a token"), by_p256.expect("a token"));
+    let (by_rsa, by_p256) = (issued(&tokens(&files.rsa_pkcs1, &[]), &grant()), issued(&ours, &grant()));
     const GOOD: &str = "system:serviceaccount:ns:robot for api";
     const GONE: &str = "invalid signature, no keys found";
     let check = |want: [&str; 2]| {
@@ -251,7 +255,7 @@ fn a_key_that_is_taken_away_takes_its_tokens_along() {
     check([GONE, GOOD]);
     assert_eq!(published(), 1);
     // It signs with the new key, which is not among those that it was told to believe.
-    let by_p384 = ours.issue(&grant(), NOW).expect("a token");
+    let by_p384 = issued(&ours, &grant());
     assert_eq!(verdict(&ours, &by_p384, "api", NOW), GONE);
     ours.replace_keys(TokenKeys::from_pem(&files.p384_sec1, &[]).expect("keys"));
     check([GONE, GONE]);
@@ -262,7 +266,7 @@ fn a_key_that_is_taken_away_takes_its_tokens_along() {
 fn what_a_header_claims_decides_nothing() {
     let files = files();
     let ours = tokens(&files.rsa_pkcs1, &[]);
-    let key = &ours.config.keys.signing;
+    let AccountKeys::Own(TokenKeys { signing: key, .. }) = &ours.config.keys else { panic!("its own") };
     let signed = |header: serde_json::Value, claims: serde_json::Value| {
         use base64::Engine as _;
         use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -314,6 +318,6 @@ fn fuzz_tokens() {
         let input = String::from_utf8_lossy(input).into_owned();
         let token = Token::parse(&input);
         // Nothing that is made up was signed by a key that does not exist.
-        token.map(|token| token.verify(&[]).expect_err("no key signed it").len())
+        token.map(|token| assert_eq!(token.verify(&[]), Err(Unverified::UnknownKey), "no key signed it"))
     });
 }

@@ -13,10 +13,12 @@ pub mod process;
 pub mod storage;
 pub mod tasks;
 mod text;
+mod token_signer;
 mod token_uses;
 pub mod webhooks;
 
 pub use aggregator::Availability;
 pub use authentication::{ActiveFetch, Attempt, AuthenticationMetrics, ImpersonationMode, Went};
 pub use text::{CONTENT_TYPE, Labels, Text};
+pub use token_signer::{NOT_OF_GRPC, SignerCode, SignerMetrics};
 pub use token_uses::TokenUseCounts;

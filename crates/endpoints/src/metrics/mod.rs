@@ -21,8 +21,8 @@ use forebay_authorization::AuthorizationMetrics;
 use forebay_catalog::histogram::Histogram;
 use forebay_catalog::{Catalog, Served};
 use forebay_documents::metrics::{
-    AuthenticationMetrics, Availability, Text, authorization, caches, encryption, flow, pod_security,
-    process, storage, tasks, webhooks,
+    AuthenticationMetrics, Availability, SignerMetrics, Text, authorization, caches, encryption, flow,
+    pod_security, process, storage, tasks, webhooks,
 };
 use forebay_documents::version::VersionInfo;
 use forebay_encryption::EncryptionMetrics;
@@ -70,6 +70,8 @@ pub struct CountedElsewhere {
     pub authorization: Arc<AuthorizationMetrics>,
     /// Where something is encrypted at rest.
     pub encryption: Option<Arc<EncryptionMetrics>>,
+    /// Where somebody else signs service accounts' tokens.
+    pub token_signer: Option<Arc<SignerMetrics>>,
 }
 
 impl CountedElsewhere {
@@ -86,6 +88,9 @@ impl CountedElsewhere {
         pod_security::write(text, &self.webhooks.pod_security.counted());
         if let Some(counted) = &self.encryption {
             encryption::write(text, &counted.counted());
+        }
+        if let Some(counted) = &self.token_signer {
+            counted.write(text);
         }
     }
 }

@@ -4,7 +4,9 @@
 //!
 //! Source: kubernetes v1.36.3 `registry/core/serviceaccount/storage/token.go`.
 
-use forebay_api::{Answer, Api, Outcome, ReviewRequest};
+use std::sync::Arc;
+
+use forebay_api::{Answer, Api, Eventual, Outcome, ReviewRequest};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
@@ -30,7 +32,15 @@ const EXPIRATION_MAX_SECONDS: i64 = 1 << 32;
 /// What the volume asks for that every pod gets: recognized by its odd value, it lives for a year where that
 /// is allowed.
 pub const POD_EXPIRATION_SECONDS: i64 = 3607;
-const POD_EXPIRATION_EXTENDED_SECONDS: i64 = 365 * 24 * 3600;
+
+/// What a request takes while somebody else signs: itself, its task, and the claims as they are sent; and for
+/// each audience its text and its place in a tree, some of them written several times.
+const SIGNING_BYTES: usize = 16 << 10;
+const SIGNING_AUDIENCE_BYTES: usize = 256;
+const SIGNING_COPIES: usize = 8;
+
+/// Who is waited for, as a refusal says it.
+const SIGNER: &str = "the external signer of service account tokens";
 
 /// What is looked at in an object that a token is for or bound to.
 #[derive(Deserialize)]
@@ -93,7 +103,7 @@ pub async fn answer(
     }
     let audiences = texts(&request["spec"]["audiences"]);
     let (expires_in_seconds, warn_after_seconds) = match is_extended(handler, &bound, seconds, &audiences) {
-        true => (POD_EXPIRATION_EXTENDED_SECONDS, Some(seconds)),
+        true => (extended_seconds(handler), Some(seconds)),
         false => (seconds, None),
     };
     let grant = Grant {
@@ -107,13 +117,39 @@ pub async fn answer(
         warn_after_seconds,
         id: handler.random.uuid(),
     };
-    let token = handler.accounts.issue(&grant, now.as_second());
-    head.note("authentication.kubernetes.io/issued-credential-id", &format!("JTI={}", grant.id));
+    let token = match handler.accounts.issue(&grant, now.as_second()) {
+        Eventual::Now(token) => token,
+        Eventual::Later(signing) => signed_elsewhere(handler, head, &grant, signing).await?,
+    };
     let token = token.map_err(|error| Status::internal(format!("failed to generate token: {error}")))?;
+    head.note("authentication.kubernetes.io/issued-credential-id", &format!("JTI={}", grant.id));
     let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
     request["status"] = json!({ "token": token, "expirationTimestamp": rfc3339(expires) });
     let json = super::json(&GroupVersionKind::new(GROUP, "v1", KIND), &request)?;
     Ok(Answer { outcome: Outcome::Created(json), warnings })
+}
+
+/// What `signing` comes to. Who waits for somebody else has no turn, and what it holds is counted among what
+/// waits for that one.
+///
+/// # Errors
+/// 429: too many wait for it.
+async fn signed_elsewhere(
+    handler: &Handler,
+    head: &Head,
+    grant: &Grant,
+    signing: impl Future<Output = Result<String, String>>,
+) -> Result<Result<String, String>, Failure> {
+    let audiences = grant.audiences.iter();
+    let said: usize = audiences.map(|said| SIGNING_AUDIENCE_BYTES + SIGNING_COPIES * said.len()).sum();
+    let lease = handler.rooms.lease_of_read(head.asker.name(), SIGNING_BYTES + said).await?;
+    let _waits = lease.waits_for(&Arc::from(SIGNER)).ok_or_else(|| handler.rooms.full_behind(SIGNER))?;
+    Ok(head.context().away(signing).await)
+}
+
+/// How long a token lives that is extended.
+fn extended_seconds(handler: &Handler) -> i64 {
+    handler.accounts.config().extended_expiration.as_secs().cast_signed()
 }
 
 impl Found {

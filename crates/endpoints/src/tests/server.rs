@@ -21,8 +21,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::config::{
-    Anonymous, ApiServerConfig, Authorization, FlowControl, Http2, Memory, PodTokens, SecretTokens,
-    ServiceAccounts, Tls, TokenKeys, TokenUser,
+    AccountKeys, Anonymous, ApiServerConfig, Authorization, EXTENDED_EXPIRATION, FlowControl, Http2, Memory,
+    PodTokens, SecretTokens, ServiceAccounts, Tls, TokenKeys, TokenUser,
 };
 use crate::neighbourhood::Neighbours;
 use crate::server::{Backing, Bound};
@@ -223,9 +223,10 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
         service_accounts: ServiceAccounts {
             issuers: vec!["https://issuer".into()],
             api_audiences: vec!["api".into()],
-            keys: TokenKeys::from_pem(key, &[key.into()]).expect("keys"),
+            keys: AccountKeys::Own(TokenKeys::from_pem(key, &[key.into()]).expect("keys")),
             max_expiration: None,
             pod_tokens: PodTokens::Extended,
+            extended_expiration: EXTENDED_EXPIRATION,
             secret_tokens: SecretTokens::LookedUp,
             keys_uri: None,
         },

@@ -163,11 +163,18 @@ fn service_accounts(read: &Reader) -> Result<ServiceAccounts, Error> {
         api_audiences.clone_from(&issuers);
     }
     let files = read.list("service-account-key-file");
+    let key_files: Vec<_> = files.into_iter().filter(|file| !file.is_empty()).map(PathBuf::from).collect();
+    let signing_key_file = read.path("service-account-signing-key-file");
+    let signing_endpoint = read.optional("service-account-signing-endpoint", |text| Ok(text.to_owned()))?;
+    if let Some(endpoint) = &signing_endpoint {
+        check_endpoint(endpoint, signing_key_file.is_some(), !key_files.is_empty())?;
+    }
     Ok(ServiceAccounts {
         issuers,
         api_audiences,
-        key_files: files.into_iter().filter(|file| !file.is_empty()).map(PathBuf::from).collect(),
-        signing_key_file: read.path("service-account-signing-key-file"),
+        key_files,
+        signing_key_file,
+        signing_endpoint,
         max_token_expiration: read.parsed("service-account-max-token-expiration", token_expiration)?,
         pod_tokens: match read.parsed("service-account-extend-token-expiration", values::bool)? {
             true => PodTokens::Extended,
@@ -179,6 +186,35 @@ fn service_accounts(read: &Reader) -> Result<ServiceAccounts, Error> {
         },
         keys_uri: read.optional("service-account-jwks-uri", https_url)?,
     })
+}
+
+/// - `signs`, `verifies`: whether there are files of keys that sign or verify.
+fn check_endpoint(endpoint: &str, signs: bool, verifies: bool) -> Result<(), Error> {
+    // As upstream comes upon them.
+    let why = match (signs, verifies) {
+        (true, _) => {
+            "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and \
+             cannot be set at the same time"
+        }
+        (false, true) => {
+            "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with \
+             `--service-account-signing-endpoint` (They are mutually exclusive)"
+        }
+        (false, false) => {
+            let is_word = |word: &str| {
+                let mut bytes = word.bytes();
+                !word.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+            };
+            return match endpoint.strip_prefix('@') {
+                Some(name) if !name.split('.').all(is_word) => Err(Error::Conflict(format!(
+                    "invalid value {endpoint:?} passed for `--service-account-signing-endpoint`, when prefixed \
+                     with @ must be a valid abstract socket name"
+                ))),
+                _ => Ok(()),
+            };
+        }
+    };
+    Err(Error::Conflict(why.to_owned()))
 }
 
 fn https_url(value: &str) -> Result<String, String> {

@@ -90,6 +90,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("admission-control-config-file", "admission.yaml"),
     ("service-account-key-file", "sa.pub"),
     ("service-account-signing-key-file", "sa.key"),
+    ("service-account-signing-endpoint", "@signer.sock"),
     ("service-account-max-token-expiration", "24h"),
     ("requestheader-client-ca-file", "proxies.pem"),
     ("requestheader-allowed-names", "front"),
@@ -466,6 +467,43 @@ fn tokens_are_for_every_issuer_unless_it_is_said() {
     );
     assert_eq!((other.pod_tokens, other.secret_tokens), (PodTokens::AsRequested, SecretTokens::Believed));
     assert_eq!(other.keys_uri.as_deref(), Some("https://k/j"));
+}
+
+#[test]
+fn somebody_else_signs_tokens_or_a_key_does() {
+    let endpoint = |line: &str| {
+        let decided = decide(line).map(|config| config.authentication.service_accounts.signing_endpoint);
+        decided.map_err(|error| error.line())
+    };
+    const ALONE: &str = "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with \
+                         `--service-account-signing-endpoint` (They are mutually exclusive)";
+    const ONE: &str = "service-account-signing-key-file and service-account-signing-endpoint are mutually \
+                       exclusive and cannot be set at the same time";
+    for (line, want) in [
+        ("", Ok(None)),
+        ("--service-account-signing-endpoint=", Ok(None)),
+        ("--service-account-signing-endpoint=abc", Ok(Some("abc"))),
+        ("--service-account-signing-endpoint=/e/an_b-d/efg", Ok(Some("/e/an_b-d/efg"))),
+        ("--service-account-signing-endpoint=@ebc.sock", Ok(Some("@ebc.sock"))),
+        ("--service-account-signing-endpoint=@ebc.e-g.h_j", Ok(Some("@ebc.e-g.h_j"))),
+        ("--service-account-signing-endpoint=@s --service-account-key-file=k", Err(ALONE)),
+        ("--service-account-signing-endpoint=@s --service-account-signing-key-file=k", Err(ONE)),
+        (
+            "--service-account-signing-endpoint=@abc@",
+            Err(
+                "invalid value \"@abc@\" passed for `--service-account-signing-endpoint`, when prefixed with @ must be a valid abstract socket name",
+            ),
+        ),
+        (
+            "--service-account-signing-endpoint=@a..b",
+            Err(
+                "invalid value \"@a..b\" passed for `--service-account-signing-endpoint`, when prefixed with @ must be a valid abstract socket name",
+            ),
+        ),
+    ] {
+        let want = want.map(|found| found.map(str::to_owned)).map_err(str::to_owned);
+        assert_eq!(endpoint(line), want, "{line}");
+    }
 }
 
 #[test]

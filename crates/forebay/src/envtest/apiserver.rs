@@ -46,7 +46,7 @@ pub fn run(typed: Layer, parent: Parent, out: &mut dyn Write) -> Result<(), Erro
     let mut warnings = Vec::new();
     let prepared = data_dir.prepare(config, &mut warnings)?;
     logging::warn(&warnings);
-    serve::run(&prepared, Until::Parent(parent), data_dir.syncs(), out)?;
+    serve::run(prepared, Until::Parent(parent), data_dir.syncs(), out)?;
     if !parent.is_gone() {
         // Whoever stopped it may want to see what it had.
         data_dir.keep();

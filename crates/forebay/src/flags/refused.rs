@@ -14,7 +14,6 @@ const ABAC: &str = "ABAC is what RBAC has taken the place of: no request would b
 pub(super) const REFUSED: &[Flag] = &[
     refused("authorization-policy-file", One, ABAC),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
-    refused("service-account-signing-endpoint", One, "tokens would be signed with a key kept here"),
     refused("strict-transport-security-directives", List, "browsers would not be told to insist on HTTPS"),
     refused("tls-curve-preferences", List, "other curves would be offered too"),
     refused("tls-sni-cert-key", Each, "clients of that name would be shown another certificate"),

@@ -188,6 +188,14 @@ pub(super) const SERVED: &[Flag] = &[
     ),
     served(
         Authentication,
+        "service-account-signing-endpoint",
+        One,
+        "SOCKET",
+        "",
+        "Socket of an external signer of service account tokens, instead of such keys; @ is abstract.",
+    ),
+    served(
+        Authentication,
         "service-account-max-token-expiration",
         One,
         "DURATION",

@@ -154,6 +154,8 @@ fn an_authority_of_its_own_is_made_only_where_something_is_missing() {
             "{missing}"
         );
     }
+    let signed_elsewhere = ALL.replace("-key-file=s", "-endpoint=s");
+    assert_eq!(administrator(&signed_elsewhere).expect("decided"), Administrator::None);
     for more in ["--data-dir=d", "--cert-dir=d"] {
         assert_eq!(administrator(&format!("{ALL} {more}")).expect("decided"), Administrator::Made, "{more}");
     }

@@ -344,6 +344,11 @@ pub const CLAIMS: &[Claim] = &[
     ], &["everyone_learns_who_they_are"])),
     claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
     claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change"])),
+    claim(WHO, "an external signer (`--service-account-signing-endpoint`, KEP-740)", Tests(&[
+        "tokens_are_signed_by_who_was_named_and_verified_by_its_keys_as_they_change", "a_token_lives_no_longer_than_its_signer_signs_for",
+        "while_the_signer_is_away_its_tokens_are_good_and_there_are_no_new_ones", "what_a_signer_puts_around_claims_is_checked",
+        "a_signer_that_is_not_as_it_should_be_ends_the_start_in_upstreams_words", "keys_are_asked_for_once_for_all_who_wait_and_stay_while_the_signer_is_away",
+    ])),
     claim(WHO, "`/.well-known/openid-configuration`, `/openid/v1/jwks`", Partly(&[
         get("/.well-known/openid-configuration", 401).anonymous(), get("/openid/v1/jwks", 401).anonymous(), get("/openid/v1/jwks", 200),
     ], &["others_learn_issuer_and_keys"])),
