@@ -91,7 +91,7 @@ async fn hostile_conversions_and_aggregated_servers_at_size_10_hurt_nobody() {
 
 #[tokio::test]
 async fn hostile_authorizers_and_plugins_at_size_10_hurt_nobody() {
-    check(&["audit", "authorizers", "encryption"]).await;
+    check(&["audit", "authorizers", "encryption", "signers"]).await;
 }
 
 #[tokio::test]

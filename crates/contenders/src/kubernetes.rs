@@ -52,6 +52,10 @@ impl Kubernetes {
         }
         let [port] = free_ports()?;
         let mut args = apiserver_args(&dir.to_string_lossy(), &etcd.port.to_string(), &port.to_string());
+        if self.flags.iter().any(|flag| flag.starts_with("--service-account-signing-endpoint=")) {
+            // Who signs elsewhere has no keys here.
+            args.retain(|flag| !KEY_FLAGS.iter().any(|key| flag.starts_with(key)));
+        }
         args.extend_from_slice(&self.flags);
         let command = &mut Command::new(&self.apiserver);
         let log = dir.join("kube-apiserver.log");
@@ -91,6 +95,9 @@ pub fn etcd_args(dir: &str, client: &str, peer: &str) -> Vec<String> {
         format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
     ]
 }
+
+/// What says the keys of service accounts' tokens.
+const KEY_FLAGS: [&str; 2] = ["--service-account-key-file=", "--service-account-signing-key-file="];
 
 fn apiserver_args(dir: &str, etcd: &str, secure: &str) -> Vec<String> {
     vec![

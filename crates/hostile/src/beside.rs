@@ -1,5 +1,5 @@
 //! Who a row's server is started with that does badly: an audit log that takes nothing, a webhook that
-//! authorizes, a plugin that has the keys of what is encrypted.
+//! authorizes, a plugin that has the keys of what is encrypted, somebody who signs service accounts' tokens.
 //!
 //! In: which of them. Out: the server's flags, whose files are written, and those of them who are somebody,
 //! to be told by the row what to do. They end with the [`RowNeighbours`]. Never: one that does badly before
@@ -13,6 +13,7 @@ use forebay_contenders::Error;
 use forebay_contenders::client::{Client, Protocol, RestConfig};
 use forebay_hook::Hook;
 use forebay_hook::kms::{KmsMethods, KmsMischief, KmsPlugin};
+use forebay_hook::signer::{SignerMischief, SignerPlugin};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -31,6 +32,9 @@ pub enum Beside {
     /// Secrets are encrypted by a plugin that did well until the server was started again, and does this
     /// since.
     Plugin(KmsMischief, KmsMethods),
+    /// Service accounts' tokens are signed by somebody who did well until the row begins, and does this
+    /// whatever it is asked since.
+    Signer(SignerMischief),
 }
 
 /// When a webhook is asked.
@@ -47,6 +51,8 @@ pub enum WhenAsked {
 pub struct RowNeighbours {
     authorizer: Option<Apart>,
     plugin: Option<KmsPlugin>,
+    // It ends with the row.
+    signer: Option<SignerPlugin>,
 }
 
 /// A webhook on a thread of its own: whoever waits for a bystander whom it is asked about stops its own.
@@ -115,6 +121,12 @@ impl Beside {
                 neighbours.plugin = Some(plugin);
                 vec![encrypted]
             }
+            Beside::Signer(_) => {
+                let signer = SignerPlugin::start(&dir.join("signer.sock"), "key");
+                let endpoint = format!("--service-account-signing-endpoint={}", signer.endpoint());
+                neighbours.signer = Some(signer);
+                vec![endpoint]
+            }
         };
         Ok((flags, neighbours))
     }
@@ -125,11 +137,15 @@ impl Beside {
     }
 
     /// Where there is a plugin: makes what it is asked about later, and lets it do what it does from now on.
-    /// Whether the server is to be started again.
+    /// So does who signs. Whether the server is to be started again.
     ///
     /// # Errors
     /// A Secret cannot be made.
     pub async fn turn(self, neighbours: &RowNeighbours, target: &RestConfig) -> Result<bool, Error> {
+        if let (Beside::Signer(mischief), Some(signer)) = (self, &neighbours.signer) {
+            let methods = ["Sign", "FetchKeys"].map(|method| (method, mischief));
+            signer.change(|says| says.mischief.extend(methods));
+        }
         let (Beside::Plugin(mischief, methods), Some(plugin)) = (self, &neighbours.plugin) else {
             return Ok(false);
         };

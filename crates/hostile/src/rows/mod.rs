@@ -23,6 +23,7 @@ mod policies;
 mod protobuf;
 mod queries;
 mod requests;
+mod signers;
 mod tls;
 mod tokens;
 mod webhooks;
@@ -30,7 +31,7 @@ mod websocket;
 mod yaml;
 
 /// Families with their names.
-pub const FAMILIES: [(&str, Rows); 21] = [
+pub const FAMILIES: [(&str, Rows); 22] = [
     ("yaml", yaml::ROWS),
     ("json", json::ROWS),
     ("protobuf", protobuf::ROWS),
@@ -48,6 +49,7 @@ pub const FAMILIES: [(&str, Rows); 21] = [
     ("audit", audit::ROWS),
     ("authorizers", authorizers::ROWS),
     ("encryption", encryption::ROWS),
+    ("signers", signers::ROWS),
     ("http1", http1::ROWS),
     ("websocket", websocket::ROWS),
     ("http2", http2::ROWS),
