@@ -1,5 +1,5 @@
-//! Certificates that somebody gave: `--tls-cert-file` with its key, and the authorities of
-//! `--client-ca-file`.
+//! Certificates that somebody gave: `--tls-cert-file` and `--tls-sni-cert-key` with their keys, and the
+//! authorities of `--client-ca-file`.
 //!
 //! They are checked as far as serving needs it, and never written.
 
@@ -24,6 +24,8 @@ pub struct GivenServing {
     pub pair: KeyPairPem,
     /// The certificate to trust, in PEM: the authority where it is known, else the certificate itself.
     pub authority: String,
+    /// By which clients ask for it, where nobody says others.
+    pub asked_by: Vec<String>,
     names: ServingNames,
 }
 
@@ -50,9 +52,9 @@ impl GivenServing {
             let file = files.cert.display();
             warnings.push(format!("certificate {file} is valid from {begins} to {expires} only"));
         }
-        let names = leaf::names_of(&cert);
+        let (names, asked_by) = (leaf::names_of(&cert), leaf::asked_by(&cert));
         let authority = authority(&files.cert, &chain, client_ca)?;
-        Ok(Self { pair, authority, names })
+        Ok(Self { pair, authority, asked_by, names })
     }
 
     /// The name under which a client that connects to `address` has to check the certificate; `None`: the

@@ -199,6 +199,39 @@ pub fn names_of(cert: &X509Certificate<'_>) -> ServingNames {
     names
 }
 
+/// The names by which clients ask for a certificate: the common name, where it is a DNS name, and those that
+/// it covers. Nobody asks by an address; one that stands for a name would be taken for where clients connect
+/// to.
+///
+/// Source: apiserver v0.36.3 `dynamiccertificates/named_certificates.go`, `getCertificateNames`.
+pub fn asked_by(cert: &X509Certificate<'_>) -> Vec<String> {
+    let common = cert.subject().iter_common_name().last();
+    let common = common.and_then(|name| forebay_certificate_names::text(name.attr_value()).ok().flatten());
+    let common = common.filter(|name| is_asked_by(name));
+    common.into_iter().chain(names_of(cert).dns).collect()
+}
+
+/// A DNS name, with a wildcard for its first label or as a whole, and no address.
+fn is_asked_by(name: &str) -> bool {
+    const BYTES_MAX: usize = 253;
+    let dns = name.strip_prefix("*.").unwrap_or(name);
+    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        let edges = [bytes.first(), bytes.last()];
+        edges.iter().all(|edge| edge.is_some_and(alphanumeric))
+            && bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
+    };
+    // With zeros in front a number is one all the same.
+    let parts = || name.split('.');
+    let is_address = parts().count() == 4
+        && parts().all(|part| {
+            part.bytes().all(|byte| byte.is_ascii_digit())
+                && part.parse().is_ok_and(|number: u64| number < 256)
+        });
+    name == "*" || (!is_address && dns.len() <= BYTES_MAX && dns.split('.').all(is_label))
+}
+
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from);
     v4.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from))

@@ -30,7 +30,7 @@ use jiff::Timestamp;
 
 pub use error::Error;
 pub use key_pair::KeyPairPem;
-pub use names::{CertificateFiles, ServingNames};
+pub use names::{CertificateFiles, NamedFiles, ServingNames};
 
 use authority::{Authority, COMMON_NAME};
 use files::Key;

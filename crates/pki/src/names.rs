@@ -10,6 +10,14 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
+/// The same, and by which names clients ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFiles {
+    pub files: CertificateFiles,
+    /// `api.example.org`, `*.example.org`, `10.0.0.1`; none: those that the certificate has.
+    pub names: Vec<String>,
+}
+
 /// The subject alternative names of the serving certificate, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServingNames {

@@ -272,3 +272,38 @@ fn a_certificate_of_somebody_else_is_not_overwritten() {
     );
     assert_eq!(fs::read_to_string(dir.join("apiserver.crt")).expect("read"), mine);
 }
+
+#[test]
+fn a_certificate_is_asked_for_by_its_common_name_and_the_names_that_it_covers() {
+    let scratch = Scratch::new();
+    let asked_by = |common_name: &str| {
+        let mut params =
+            rcgen::CertificateParams::new(vec!["a.test".into(), "*.b.test".into(), "10.0.0.1".into()]);
+        let params = params.as_mut().expect("names");
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(rcgen::DnType::CommonName, common_name);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let files = CertificateFiles { cert: scratch.new_path("crt"), key: scratch.new_path("key") };
+        fs::write(&files.cert, params.self_signed(&key).expect("signed").pem()).expect("written");
+        fs::write(&files.key, key.serialize_pem()).expect("written");
+        let given = given::GivenServing::read(&files, None, start(), &mut Vec::new()).expect("read");
+        given.asked_by.join(" ")
+    };
+    for (common_name, want) in [
+        ("c.test", "c.test a.test *.b.test"),
+        ("*.c.test", "*.c.test a.test *.b.test"),
+        ("*", "* a.test *.b.test"),
+        ("single", "single a.test *.b.test"),
+        // An address would be where clients connect to.
+        ("10.0.0.2", "a.test *.b.test"),
+        ("010.0.0.2", "a.test *.b.test"),
+        ("10.0.0.256", "10.0.0.256 a.test *.b.test"),
+        ("::1", "a.test *.b.test"),
+        ("C.test", "a.test *.b.test"),
+        ("c_d.test", "a.test *.b.test"),
+        ("a.*.test", "a.test *.b.test"),
+        ("system:admin", "a.test *.b.test"),
+    ] {
+        assert_eq!(asked_by(common_name), want, "{common_name}");
+    }
+}

@@ -14,6 +14,7 @@ use forebay_catalog::Opener;
 use forebay_rbac::RightsInForce;
 use forebay_rt::{Clock, Tasks};
 use forebay_service_claims::{AddressRange, GivenOut, PortRange};
+use forebay_strategy::Privileged;
 use forebay_watchcache::limits::{self, Pace};
 use forebay_watchcache::{EarlyReaders, History, Room};
 use forebay_webhooks::{Calls, NobodyCalls, WebhookMetrics};
@@ -32,6 +33,8 @@ pub struct Config {
     pub services: ServicesConfig,
     /// Which admission plugins are on (`--disable-admission-plugins`).
     pub admission: Admission,
+    /// Whether pods may have privileged containers (`--allow-privileged`).
+    pub privileged: Privileged,
     /// Who carries what webhooks are asked.
     pub webhooks: Arc<dyn Calls>,
     /// What is counted of that.
@@ -80,6 +83,7 @@ impl Default for Config {
             min_request_timeout: Duration::from_secs(1_800),
             services: ServicesConfig::default(),
             admission: Admission::without(["ServiceAccount"]),
+            privileged: Privileged::Allowed,
             webhooks: Arc::new(NobodyCalls),
             webhook_metrics: Arc::default(),
             authorizer: Arc::new(NobodyAsked),

@@ -56,4 +56,5 @@ pub use informer::{CatalogChanges, Informer, Notice, Objects};
 pub use registry::Registry;
 
 pub use forebay_service_claims::{AddressRange, PortRange};
+pub use forebay_strategy::Privileged;
 pub use forebay_watchcache::{Held, History};

@@ -10,14 +10,23 @@ pub use forebay_apimachinery::bad_value::BadValue;
 use forebay_apimachinery::bad_value::beginning;
 pub use forebay_apimachinery::fault_path::Path;
 
+use crate::privileged::Privileged;
+
 /// Faults in the order in which they were found, as many as are told.
 #[derive(Debug, Default)]
 pub struct Causes {
     found: Vec<Cause>,
     told: FaultBytes,
+    /// What counts as one beside what is wrong anywhere.
+    pub privileged: Privileged,
 }
 
 impl Causes {
+    /// None yet, in a cluster where that may be.
+    pub fn under(privileged: Privileged) -> Causes {
+        Causes { privileged, ..Causes::default() }
+    }
+
     pub fn into_vec(self) -> Vec<Cause> {
         self.found
     }

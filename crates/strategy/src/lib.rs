@@ -42,6 +42,7 @@ mod networking;
 mod node;
 mod pem;
 mod policy;
+mod privileged;
 mod rbac;
 mod resource;
 mod rule;
@@ -75,6 +76,7 @@ pub use field::Causes;
 pub use kind::GroupKind;
 pub use meta::{ANNOTATIONS_BYTES_MAX, dedup_owner_references};
 pub use names::{NameRule, generate_name};
+pub use privileged::Privileged;
 pub use resource::{ADMIN_ACCESS, wants_admin_access};
 pub use rule::{Context, Flags};
 pub use scale::{ScaleError, apply_scale, scale_to_update, to_scale};
@@ -159,8 +161,8 @@ fn drop_namespace_unless_namespaced(kind: &GroupKind<'_>, object: &mut Members) 
 
 /// What is wrong with a new object; nothing when it may be stored. A custom resource's schema is not looked
 /// at.
-pub fn validate_create(kind: &GroupKind<'_>, object: &Value) -> Vec<Cause> {
-    let mut causes = Causes::default();
+pub fn validate_create(kind: &GroupKind<'_>, object: &Value, privileged: Privileged) -> Vec<Cause> {
+    let mut causes = Causes::under(privileged);
     let Some(members) = object.as_object() else { return Vec::new() };
     let meta = child_or_empty(members, "metadata");
     let mut validated = true;
@@ -193,8 +195,9 @@ pub fn validate_update(
     subresource: Option<&str>,
     new: &Value,
     old: &Value,
+    privileged: Privileged,
 ) -> Vec<Cause> {
-    let mut causes = Causes::default();
+    let mut causes = Causes::under(privileged);
     let (Some(members), Some(old)) = (new.as_object(), old.as_object()) else { return Vec::new() };
     let (new_meta, old_meta) = (child_or_empty(members, "metadata"), child_or_empty(old, "metadata"));
     meta::validate_meta_create(new_meta, kind.namespaced(), NameRule::PathSegment, &mut causes);

@@ -14,7 +14,7 @@ use forebay_schema::builtin::{Conversion, Judged, StoredAs, TypeId, codec, table
 use serde_json::Value;
 
 use super::convert;
-use super::{Context, GroupKind, defaults, fill_system_fields, prepare_create, prepare_update};
+use super::{Context, GroupKind, Privileged, defaults, fill_system_fields, prepare_create, prepare_update};
 use super::{validate_create, validate_update};
 
 /// What is expected of one write: edits, and causes; none when it is let through.
@@ -36,6 +36,8 @@ pub struct Sample {
     object: Value,
     // To what the rules know, where that is another version.
     conversion: Option<&'static Conversion>,
+    // What new objects, and changed ones, are judged by.
+    privileged: Privileged,
 }
 
 impl Sample {
@@ -46,12 +48,18 @@ impl Sample {
             if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
         let stored = StoredAs::of_kind(group, version, kind);
         let conversion = stored.and_then(convert::of).filter(|known| known.judged == Judged::Stored);
-        Sample { kind: GroupKind::built_in(group, kind), ty, object, conversion }
+        let (kind, privileged) = (GroupKind::built_in(group, kind), Privileged::Allowed);
+        Sample { kind, ty, object, conversion, privileged }
+    }
+
+    /// The same in a cluster without privileged containers. What an update meets may have some.
+    pub fn without_privileged(self) -> Sample {
+        Sample { privileged: Privileged::Disallowed, ..self }
     }
 
     /// The edited sample as it is stored, without what every object has.
     pub fn created(&self, edits: &str) -> Value {
-        let mut object = self.create(&edited(&self.object, edits)).0;
+        let mut object = self.create(&edited(&self.object, edits), self.privileged).0;
         self.convert_back(&mut object);
         for name in ["uid", "creationTimestamp"] {
             object["metadata"].as_object_mut().expect("metadata").remove(name);
@@ -63,20 +71,20 @@ impl Sample {
     }
 
     pub fn check_creates(&self, rows: &[Row<'_>]) {
-        check(rows, |edits| self.create(&edited(&self.object, edits)).1);
+        check(rows, |edits| self.create(&edited(&self.object, edits), self.privileged).1);
     }
 
     pub fn check_updates(&self, rows: &[Row<'_>]) {
         check(rows, |write| self.update(write).1);
     }
 
-    fn create(&self, object: &Value) -> (Value, Vec<Cause>) {
+    fn create(&self, object: &Value, privileged: Privileged) -> (Value, Vec<Cause>) {
         let mut object = self.normalized(object.clone());
         defaults(&self.kind, &mut object);
         self.convert(&mut object);
         fill_system_fields(&mut object, &context(), UID);
         prepare_create(&self.kind, &mut object, &context());
-        let causes = validate_create(&self.kind, &object);
+        let causes = validate_create(&self.kind, &object, privileged);
         (object, causes)
     }
 
@@ -89,7 +97,7 @@ impl Sample {
             Some((subresource, edits)) => (Some(subresource), edits),
             None => (None, write),
         };
-        let (mut old, causes) = self.create(&edited(&self.object, before));
+        let (mut old, causes) = self.create(&edited(&self.object, before), Privileged::Allowed);
         assert_eq!(causes, [], "{before}");
         self.convert_back(&mut old);
         old["metadata"]["resourceVersion"] = "1".into();
@@ -99,7 +107,7 @@ impl Sample {
         defaults(&self.kind, &mut new);
         self.convert(&mut new);
         prepare_update(&self.kind, subresource, &mut new, &old, &context());
-        let causes = validate_update(&self.kind, subresource, &new, &old);
+        let causes = validate_update(&self.kind, subresource, &new, &old, self.privileged);
         (new, causes)
     }
 

@@ -22,6 +22,7 @@ mod sending;
 mod server;
 mod server_tls;
 mod service;
+mod shown;
 mod socket;
 #[cfg(target_os = "linux")]
 mod socket_options;
@@ -42,4 +43,5 @@ pub use sending::picos_to_send_byte;
 pub use server::{HttpServer, listen, serve_stream};
 pub use server_tls::{Http2, ServerTls, TlsError, certificates};
 pub use service::{ReaderWait, ReplyBody, Service, Tunnel};
+pub use shown::{NamedCertificate, NamesBy};
 pub use stalled_readers::{LetGoFor, ReaderTotals, StalledReaders, Stalls};

@@ -34,7 +34,7 @@ use crate::http2::{self, ReaderWaits, Streams};
 use crate::limits;
 use crate::reply::Exchange;
 use crate::response_channel::ResponseChannel;
-use crate::server_tls::{self, ServerTls};
+use crate::server_tls::ServerTls;
 use crate::service::Service;
 use crate::socket::SocketStream;
 use crate::tls_stream::{BeforeRead, BufferedTls, TlsConnection};
@@ -214,8 +214,9 @@ impl<S: Service> Serving<S> {
         wire: SocketStream,
         connection: &'s Arc<Connection>,
     ) -> io::Result<Spoken<'s>> {
+        let address = wire.socket().local_address();
         let hello = LazyConfigAcceptor::new(Acceptor::default(), wire).await?;
-        let config = server_tls::for_client(&self.tls.current(), hello.client_hello().cipher_suites());
+        let config = self.tls.for_client(&hello.client_hello(), address);
         let limited = |session: &mut ServerConnection| {
             session.set_buffer_limit(Some(limits::TLS_BUFFER_BYTES));
         };

@@ -1,20 +1,23 @@
-//! TLS of a server: the certificate that is shown to clients, and the settings of rustls.
+//! TLS of a server: the certificates that are shown to clients, and the settings of rustls.
 //!
-//! In: PEM, and a verifier of clients' certificates. Both may be replaced while the server runs. Out:
+//! In: PEM, and a verifier of clients' certificates. All of it may be replaced while the server runs. Out:
 //! rustls's configuration for the next connection. Never: judges a certificate.
 //!
 //! Owner of what changes: one lock, which only those who change it take.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoServerSessionStorage};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CipherSuite, ServerConfig, SupportedProtocolVersion};
+
+use crate::shown::{Named, NamedCertificate, ShownCertificates};
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +43,7 @@ pub enum Http2 {
     Disabled,
 }
 
-/// The certificate that is shown to clients, and whether they are asked for one. Both may change while the
+/// The certificates that are shown to clients, and whether they are asked for one. Both may change while the
 /// server runs, for connections that are accepted afterwards.
 pub struct ServerTls {
     provider: Arc<CryptoProvider>,
@@ -48,12 +51,18 @@ pub struct ServerTls {
     http2: Http2,
     // What the current configuration was made of.
     parts: Mutex<Parts>,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<Current>,
+}
+
+struct Current {
+    config: Arc<ServerConfig>,
+    named: Arc<Named>,
 }
 
 #[derive(Clone)]
 struct Parts {
     certified: Arc<CertifiedKey>,
+    named: Arc<Named>,
     // `None` where clients are not asked for certificates.
     clients: Option<Arc<dyn ClientCertVerifier>>,
 }
@@ -75,14 +84,32 @@ impl ServerTls {
     ) -> Result<ServerTls, TlsError> {
         provider.cipher_suites.sort_by_key(|suite| cost(suite.suite()));
         let provider = Arc::new(provider);
-        let parts = Parts { certified: Arc::new(certified(&provider, cert_chain, key)?), clients };
-        let current = ArcSwap::new(config(&provider, versions, http2, parts.clone())?);
+        let certified = Arc::new(certified(&provider, cert_chain, key)?);
+        let parts = Parts { certified, named: Arc::default(), clients };
+        let current = ArcSwap::from_pointee(current(&provider, versions, http2, parts.clone())?);
         Ok(ServerTls { provider, versions, http2, parts: Mutex::new(parts), current })
     }
 
     /// The configuration for a connection that is accepted now.
     pub fn current(&self) -> Arc<ServerConfig> {
-        self.current.load_full()
+        self.current.load().config.clone()
+    }
+
+    /// The same, for a client that says `hello`.
+    ///
+    /// - `address`: the server's end of the connection; it counts where the client asks for no name.
+    pub(crate) fn for_client(&self, hello: &ClientHello<'_>, address: Option<IpAddr>) -> Arc<ServerConfig> {
+        let current = self.current.load();
+        let config = for_client(&current.config, hello.cipher_suites());
+        let address = address.filter(|_| hello.server_name().is_none());
+        match address.and_then(|address| current.named.of_address(address)) {
+            None => config,
+            Some(certified) => {
+                let mut theirs = ServerConfig::clone(&config);
+                theirs.cert_resolver = Arc::new(SingleCertAndKey::from(certified.clone()));
+                Arc::new(theirs)
+            }
+        }
     }
 
     /// Shows another certificate, with its chain and key in PEM, from now on.
@@ -92,6 +119,16 @@ impl ServerTls {
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
         let certified = Arc::new(certified(&self.provider, cert_chain, key)?);
         self.change(|parts| parts.certified = certified)
+    }
+
+    /// Shows these certificates to those who ask for one of their names from now on, and no others; the
+    /// [certificate](ServerTls::show) without names is for everybody else.
+    ///
+    /// # Errors
+    /// [`TlsError`]; who asks for a name is shown what was shown before.
+    pub fn show_named(&self, certificates: &[NamedCertificate]) -> Result<(), TlsError> {
+        let named = Arc::new(Named::new(&self.provider, certificates)?);
+        self.change(|parts| parts.named = named)
     }
 
     /// Asks clients for certificates from now on, and has `clients` judge them.
@@ -111,25 +148,34 @@ impl ServerTls {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = parts.clone();
         change(&mut changed);
-        self.current.store(config(&self.provider, self.versions, self.http2, changed.clone())?);
+        let current = current(&self.provider, self.versions, self.http2, changed.clone())?;
+        self.current.store(Arc::new(current));
         *parts = changed;
         Ok(())
     }
 }
 
-fn certified(provider: &CryptoProvider, cert_chain: &str, key: &str) -> Result<CertifiedKey, TlsError> {
+/// A certificate with its chain, and its key, both in PEM, as rustls has them.
+///
+/// # Errors
+/// [`TlsError`]: something else, or they do not belong together.
+pub(crate) fn certified(
+    provider: &CryptoProvider,
+    cert_chain: &str,
+    key: &str,
+) -> Result<CertifiedKey, TlsError> {
     let chain = certificates("serving certificate", cert_chain)?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
         .map_err(|cause| TlsError::Pem { what: "serving key", cause })?;
     CertifiedKey::from_der(chain, key, provider).map_err(TlsError::Serving)
 }
 
-fn config(
+fn current(
     provider: &Arc<CryptoProvider>,
     versions: &[&'static SupportedProtocolVersion],
     http2: Http2,
-    Parts { certified, clients }: Parts,
-) -> Result<Arc<ServerConfig>, TlsError> {
+    Parts { certified, named, clients }: Parts,
+) -> Result<Current, TlsError> {
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)
         .map_err(TlsError::Serving)?;
@@ -137,7 +183,8 @@ fn config(
         Some(verifier) => builder.with_client_cert_verifier(verifier),
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+    let mut config =
+        builder.with_cert_resolver(Arc::new(ShownCertificates { certified, named: named.clone() }));
     config.ignore_client_order = true;
     // Nothing of a client is kept once its connection is over: a session that may be resumed has its
     // certificates, in each of two tickets. Go's clients resume none, and another client's full handshake
@@ -148,7 +195,7 @@ fn config(
         Http2::Enabled => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         Http2::Disabled => vec![b"http/1.1".to_vec()],
     };
-    Ok(Arc::new(config))
+    Ok(Current { config: Arc::new(config), named })
 }
 
 /// AES-128 is preferred: CPUs have instructions for AES, and the short key needs fewer rounds. Go's servers

@@ -8,7 +8,7 @@
 //! and no two of them have to agree.
 
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -175,6 +175,11 @@ impl Socket {
     /// The client's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The address that the client came to, if the kernel knows it still.
+    pub fn local_address(&self) -> Option<IpAddr> {
+        self.tcp.local_addr().ok().map(|address| address.ip())
     }
 
     /// When the kernel last took something for the client.

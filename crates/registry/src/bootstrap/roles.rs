@@ -108,7 +108,7 @@ fn add_rule(role: Option<&mut Rbac>, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_strategy::{GroupKind, defaults, validate_create};
+    use forebay_strategy::{GroupKind, Privileged, defaults, validate_create};
 
     #[test]
     fn every_line_of_the_table_is_understood() {
@@ -131,7 +131,8 @@ mod tests {
             let mut filled = object.clone();
             defaults(&kind, &mut filled);
             assert_eq!(filled, object, "is filled in");
-            assert_eq!(validate_create(&kind, &filled), [], "{}", filled["metadata"]["name"]);
+            let causes = validate_create(&kind, &filled, Privileged::Allowed);
+            assert_eq!(causes, [], "{}", filled["metadata"]["name"]);
         }
     }
 

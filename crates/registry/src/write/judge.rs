@@ -133,7 +133,7 @@ pub(super) fn validate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) 
             Eventual::Later(_) => None,
         }
     };
-    let valid = |write: &mut Write<'_>, causes| judged_with(write, causes).map(|()| Flow::Next);
+    let valid = |write: &mut Write<'_>, causes| judged_with(write, context, causes).map(|()| Flow::Next);
     match now {
         Some(causes) => Eventual::Now(valid(write, causes)),
         None => Eventual::later(async move {
@@ -148,25 +148,25 @@ pub(super) fn validate<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) 
 }
 
 /// The same, with what plugins have against it.
-fn judged_with(write: &mut Write<'_>, mut causes: Vec<Cause>) -> Result<(), Status> {
-    let served = write.served();
+fn judged_with(write: &mut Write<'_>, context: &Context, mut causes: Vec<Cause>) -> Result<(), Status> {
+    let (served, privileged) = (write.served(), context.config.privileged);
     let Write { old, proposed, .. } = &*write;
     let subresource = write.subresource();
     let (name, forgiven, remarks) = match (&write.input, old) {
         (Input::Review(_), _) => return validate_review(write),
         (_, None) if write.is_new_object() => {
-            causes.extend(strategy::validate_create(&served.rules(), proposed));
+            causes.extend(strategy::validate_create(&served.rules(), proposed, privileged));
             let found = served.validate_fields(proposed, None, None, &causes);
             causes.extend(found.causes);
             (name_of(proposed), found.warnings, served.warnings(proposed, None))
         }
         (_, Some(old)) if write.is_change() => {
-            causes.extend(strategy::validate_update(&served.rules(), subresource, proposed, old));
+            let rules = served.rules();
+            causes.extend(strategy::validate_update(&rules, subresource, proposed, old, privileged));
             let found = served.validate_fields(proposed, Some(old), subresource, &causes);
             causes.extend(found.causes);
-            let remarks = served.warnings(proposed, Some((subresource, old)));
             // As whoever changed it on the way calls it.
-            (name_of(proposed), found.warnings, remarks)
+            (name_of(proposed), found.warnings, served.warnings(proposed, Some((subresource, old))))
         }
         _ => return Ok(()),
     };

@@ -242,7 +242,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     validate_built_in_update(new, old, causes);
     let (spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
     let mut tolerated = Tolerance { service_name: true, claims: true, template: false };
-    let mut before = Causes::default();
+    let mut before = Causes::under(causes.privileged);
     validate(old_spec, tolerated, &mut before);
     tolerated.template = !before.is_empty();
     validate(spec, tolerated, causes);

@@ -5,7 +5,7 @@
 use forebay_crd::CustomRules;
 use serde_json::json;
 
-use crate::{Context, validate_update};
+use crate::{Context, Privileged, validate_update};
 use crate::{GroupKind, prepare_create, prepare_update, validate_create};
 
 const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
@@ -38,12 +38,13 @@ fn the_status_is_written_through_its_subresource_only() {
 fn names_and_identity_are_looked_at() {
     let rules = rules();
     let kind = GroupKind { group: "example.com", kind: "Foo", custom: Some(&rules) };
-    let causes = validate_create(&kind, &json!({"metadata": {"name": "A", "namespace": "n"}}));
+    let new = json!({"metadata": {"name": "A", "namespace": "n"}});
+    let causes = validate_create(&kind, &new, Privileged::Allowed);
     assert_eq!(causes.len(), 1);
     assert_eq!(causes[0].field, "metadata.name");
     let old = json!({"metadata": {"name": "f", "namespace": "n", "uid": "u", "resourceVersion": "1"}});
     let new = json!({"metadata": {"name": "f", "namespace": "n", "uid": "v", "resourceVersion": "1"}});
-    let causes = validate_update(&kind, None, &new, &old);
+    let causes = validate_update(&kind, None, &new, &old, Privileged::Allowed);
     assert!(!causes.is_empty());
     assert!(
         causes.iter().all(|cause| cause.message == "Invalid value: \"v\": field is immutable"),

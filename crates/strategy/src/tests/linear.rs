@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::services::{Family, Pools, Unavailable, allocate_changed, allocate_new};
 use crate::{
-    Context, GroupKind, defaults, prepare_create, prepare_update, validate_create, validate_update, warnings,
+    Context, GroupKind, Privileged, defaults, prepare_create, prepare_update, validate_create,
+    validate_update, warnings,
 };
 
 /// Steps for an item and a level.
@@ -106,17 +107,19 @@ impl Row {
         let (mut new, old) = (self.write)(count);
         let user = Caller::default();
         let context = Context { now: "2026-01-01T00:00:00Z", user: Some(&user) };
+        // Under which more is looked at.
+        let privileged = Privileged::Disallowed;
         steps::counted(|| {
             defaults(&self.kind, &mut new);
             match &old {
                 None => {
                     prepare_create(&self.kind, &mut new, &context);
-                    drop(validate_create(&self.kind, &new));
+                    drop(validate_create(&self.kind, &new, privileged));
                     drop(warnings(&self.kind, &new, None));
                 }
                 Some(old) => {
                     prepare_update(&self.kind, self.subresource, &mut new, old, &context);
-                    drop(validate_update(&self.kind, self.subresource, &new, old));
+                    drop(validate_update(&self.kind, self.subresource, &new, old, privileged));
                     drop(warnings(&self.kind, &new, Some((self.subresource, old))));
                 }
             }

@@ -17,6 +17,7 @@ mod lease;
 mod linear;
 mod pod_disruption_budget;
 mod priority_class;
+mod privileged;
 mod role;
 mod role_binding;
 mod runtime_class;

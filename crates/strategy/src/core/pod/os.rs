@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::field::{Causes, Path};
+use crate::privileged::Privileged;
 use crate::value::{Members, child, child_or_empty, is_true, objects, text};
 
 const NOT_ON_WINDOWS: &str = "cannot be set for a windows pod";
@@ -105,7 +106,8 @@ pub fn each_context(spec: &Members, at: &Path<'_>, mut visit: impl FnMut(&Member
     }
 }
 
-/// A pod of Windows host processes has no other containers, and is on the host's network.
+/// A pod of Windows host processes has no other containers, is on the host's network, and is as privileged as
+/// can be.
 pub fn host_process(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     let of_pod = is_host_process(child_or_empty(spec, "securityContext"));
     let (mut all, mut host) = (0, 0);
@@ -138,6 +140,9 @@ pub fn host_process(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     if !is_true(spec, "hostNetwork") {
         let detail = "hostNetwork must be true if pod contains any hostProcess containers";
         causes.invalid(&at.child("hostNetwork"), false, detail);
+    }
+    if causes.privileged == Privileged::Disallowed {
+        causes.forbidden(at, "hostProcess containers are disallowed by cluster policy");
     }
 }
 

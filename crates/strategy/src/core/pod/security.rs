@@ -12,6 +12,7 @@ use super::mounts::descending_path;
 use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::internal;
+use crate::privileged::Privileged;
 use crate::value::{Members, child, child_or_empty, int, is_true, list, objects, text, text_opt, texts};
 
 const PATH_BYTES_MAX: usize = 4095;
@@ -20,6 +21,9 @@ const PATH_BYTES_MAX: usize = 4095;
 pub fn of_container(container: &Members, host_users: bool, at: &Path<'_>, causes: &mut Causes) {
     let Some(context) = child(container, "securityContext") else { return };
     let at = at.child("securityContext");
+    if is_true(context, "privileged") && causes.privileged == Privileged::Disallowed {
+        causes.forbidden(&at.child("privileged"), "disallowed by cluster policy");
+    }
     ids(context, &["runAsUser", "runAsGroup"], &at, causes);
     if let Some(mount) = text_opt(context, "procMount") {
         if !matches!(mount, "Default" | "Unmasked") {

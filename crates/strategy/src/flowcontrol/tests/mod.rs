@@ -5,7 +5,7 @@ mod priority_level;
 
 use crate::field::Causes;
 use crate::rules;
-use crate::{GroupKind, defaults, validate_create};
+use crate::{GroupKind, Privileged, defaults, validate_create};
 
 use super::built_in::ALL;
 
@@ -16,7 +16,7 @@ fn what_always_exists_is_valid_and_complete() {
         let mut object = built_in.object.clone();
         defaults(&kind, &mut object);
         assert_eq!(object, built_in.object, "{} is filled in", built_in.name);
-        assert_eq!(validate_create(&kind, &object), [], "{}", built_in.name);
+        assert_eq!(validate_create(&kind, &object, Privileged::Allowed), [], "{}", built_in.name);
     }
     assert_eq!(ALL.iter().filter(|built_in| built_in.mandatory).count(), 4);
 }
