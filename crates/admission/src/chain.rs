@@ -165,11 +165,7 @@ impl Admission {
         let mut stopwatch = Stopwatch::begin(AdmissionStep::Mutate, write, tools);
         for (place, plugin) in self.plugins(write) {
             let mut filled = plugin.mutate(write, object, tools).wait().await;
-            let decides_by = plugin.decides_by();
-            if filled.is_err() && !decides_by.is_empty() {
-                for from in decides_by {
-                    tools.lookup.fresh(*from).wait().await?;
-                }
+            if filled.is_err() && is_renewed(plugin, tools).await? {
                 filled = plugin.mutate(write, object, tools).wait().await;
             }
             stopwatch.lap((place, plugin.name()), filled.is_err());
@@ -215,7 +211,10 @@ impl Admission {
     ) -> Result<(), Status> {
         let mut stopwatch = Stopwatch::begin(AdmissionStep::Validate, write, tools);
         for (place, plugin) in self.plugins(write) {
-            let judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            let mut judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            if judged.is_err() && is_renewed(plugin, tools).await? {
+                judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            }
             stopwatch.lap((place, plugin.name()), judged.is_err());
             judged?;
         }
@@ -249,6 +248,17 @@ impl Admission {
             Switch::IfEnabled => self.on.contains(plugin.name()),
         }
     }
+}
+
+/// Whether a plugin that has refused may say otherwise now: its caches have what was acknowledged before.
+///
+/// # Errors
+/// 429 and 504 where a cache cannot say.
+async fn is_renewed(plugin: &dyn Plugin, tools: &Tools<'_>) -> Result<bool, Status> {
+    for from in plugin.decides_by() {
+        tools.lookup.fresh(*from).wait().await?;
+    }
+    Ok(!plugin.decides_by().is_empty())
 }
 
 /// How long plugins take, one after the other.

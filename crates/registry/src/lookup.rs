@@ -54,17 +54,17 @@ impl Lookup for Looking<'_> {
         })
     }
 
-    fn marked(&self, (group, resource): ReadFrom, mark: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Vec::new() };
-        let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
+    fn marked(&self, (group, resource): ReadFrom, mark: &str) -> Result<Vec<Arc<Object>>, Status> {
+        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Ok(Vec::new()) };
+        let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
         let all = snapshot.range(&store.reach(None, None), None);
-        all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect()
+        Ok(all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect())
     }
 
-    fn in_namespace(&self, (group, resource): ReadFrom, namespace: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Vec::new() };
-        let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
-        snapshot.range(&store.reach(Some(namespace), None), None).cloned().collect()
+    fn in_namespace(&self, (group, resource): ReadFrom, name: &str) -> Result<Vec<Arc<Object>>, Status> {
+        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Ok(Vec::new()) };
+        let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
+        Ok(snapshot.range(&store.reach(Some(name), None), None).cloned().collect())
     }
 
     fn goes_to(&self, namespace: &Arc<Object>) {
@@ -74,7 +74,7 @@ impl Lookup for Looking<'_> {
     fn fresh(&self, (group, resource): ReadFrom) -> Admitted<'_> {
         Eventual::later(async move {
             let deadline = self.context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-            let store = self.context.built_in(group, "v1", resource)?;
+            let Ok(store) = self.context.built_in(group, "v1", resource) else { return Ok(()) };
             store.cacher.fresh(deadline).await.map(drop).map_err(|error| errors::cache(&error))
         })
     }
