@@ -54,6 +54,7 @@ mod tls;
 mod tokens;
 mod traces;
 mod trails;
+mod used_tokens;
 mod warnings;
 mod watch_body;
 mod websocket;

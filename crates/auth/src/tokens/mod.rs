@@ -25,7 +25,7 @@ use arc_swap::ArcSwap;
 use forebay_apimachinery::caller::service_account_name as username;
 use serde_json::{Value, json};
 
-pub use account::{Found, Grounds, still_stands};
+pub use account::{Found, Grounds, LAST_USED, UsedSecret, still_stands};
 pub use jwt::{Claims, Reference};
 pub use keys::{KeyError, SigningKey, TokenKeys, public_halves};
 
