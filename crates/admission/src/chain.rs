@@ -12,7 +12,8 @@ use forebay_quota::LimitedResources;
 use forebay_rt::Instant;
 use serde_json::Value;
 
-use crate::plugin::{AdmissionStep, Plugin, Switch, Tools, WriteAttributes};
+use crate::elsewhere::KindsElsewhere;
+use crate::plugin::{AdmissionStep, KindServed, Plugin, Switch, Tools, WriteAttributes};
 use crate::plugins::PLUGINS;
 use crate::settings::PluginSettings;
 
@@ -86,6 +87,7 @@ pub struct Admission {
     security: Arc<SecurityConfiguration>,
     limited: Arc<LimitedResources>,
     settings: Arc<PluginSettings>,
+    elsewhere: KindsElsewhere,
 }
 
 impl Admission {
@@ -135,6 +137,16 @@ impl Admission {
     /// The same, with what an administrator says of other plugins.
     pub fn with_settings(self, settings: PluginSettings) -> Admission {
         Admission { settings: Arc::new(settings), ..self }
+    }
+
+    /// The same, beside other servers.
+    pub fn with_elsewhere(self, elsewhere: KindsElsewhere) -> Admission {
+        Admission { elsewhere, ..self }
+    }
+
+    /// What another server serves of a kind.
+    pub fn kind_elsewhere(&self, api_version: &str, kind: &str) -> Option<KindServed> {
+        self.elsewhere.kind(api_version, kind)
     }
 
     /// What an administrator says of other plugins.

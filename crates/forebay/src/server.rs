@@ -19,7 +19,7 @@ use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours, OwnDo
 use forebay_kubelet::{KubeletConfig, KubeletCredentials, Kubelets};
 use forebay_node_rights::NodesInForce;
 use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
-use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
+use forebay_registry::{AddressRange, History, KindsElsewhere, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_span_export::ExportConfig;
 use forebay_spans::{Tracer, TracingConfiguration};
@@ -70,6 +70,8 @@ pub struct Server {
     audit: Option<Arc<Audit>>,
     /// By which webhooks are asked that are behind this server.
     own_door: Arc<OwnDoor>,
+    /// The kinds that aggregated servers serve, once these are followed.
+    kinds_elsewhere: KindsElsewhere,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -174,7 +176,7 @@ impl Server {
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
         let identity = identity(store.history(), &services);
-        let own_door = Arc::<OwnDoor>::default();
+        let (own_door, kinds_elsewhere) = (Arc::<OwnDoor>::default(), KindsElsewhere::default());
         let webhooks = WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone());
         let webhooks = webhooks.beside(own_server(own_door.clone()));
         let authorization = chain.reloading(identity.name());
@@ -188,7 +190,7 @@ impl Server {
             min_request_timeout: config.limits.min_request_timeout,
             identity: Some(identity),
             services,
-            admission: config.admission.clone(),
+            admission: config.admission.clone().with_elsewhere(kinds_elsewhere.clone()),
             webhooks: Arc::new(webhooks),
             webhook_metrics: webhook_metrics.clone(),
             authorizer: Arc::new(Authorizers::of(&chain.authorization)),
@@ -233,6 +235,7 @@ impl Server {
             tracer,
             audit,
             own_door,
+            kinds_elsewhere,
         })
     }
 
@@ -280,6 +283,7 @@ impl Server {
             tracer,
             audit,
             own_door,
+            kinds_elsewhere,
         } = self;
         let noted = audit.clone();
         let served = async {
@@ -298,6 +302,7 @@ impl Server {
             }
             ready()?;
             let aggregator = forebay_aggregator::start(aggregator, &registry, &tasks);
+            kinds_elsewhere.are(aggregation::kinds(aggregator.extensions.clone()));
             let elsewhere = ContentElsewhere::new(aggregator.clone(), clock.clone());
             let controllers = ControllerConfig { elsewhere: Some(Arc::new(elsewhere)), ..controllers };
             // Nobody waits for them: what they do can be done at any time.

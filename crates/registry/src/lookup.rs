@@ -6,7 +6,7 @@ use forebay_admission::{AdmissionStep, Admitted, KindServed, Lookup, PluginTimes
 use forebay_api::Eventual;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status, Verb};
-use forebay_catalog::{Target, errors};
+use forebay_catalog::{Served, Target, errors};
 use forebay_object::Object;
 use forebay_rt::Duration;
 use forebay_webhooks::PluginStep;
@@ -83,8 +83,10 @@ impl Lookup for Looking<'_> {
         let (group, version) = split_api_version(api_version);
         let wanted = GroupVersionKind::new(group, version, kind);
         let catalog = self.context.catalog();
-        let served = catalog.iter().find(|served| served.gvk == wanted && served.store.is_some())?;
-        Some(KindServed { resource: served.resource().to_owned(), namespaced: served.namespaced })
+        let served = catalog.iter().find(|served| served.gvk == wanted && served.store.is_some());
+        let shown = |of: &Served| KindServed { resource: of.resource().into(), namespaced: of.namespaced };
+        let own = served.map(|served| shown(served));
+        own.or_else(|| self.context.admission.kind_elsewhere(api_version, kind))
     }
 
     fn make_namespace<'a>(&'a self, name: &'a str) -> Admitted<'a> {
