@@ -12,7 +12,8 @@ use forebay_quota::LimitedResources;
 use forebay_rt::Instant;
 use serde_json::Value;
 
-use crate::plugin::{AdmissionStep, Plugin, Switch, Tools, WriteAttributes};
+use crate::elsewhere::KindsElsewhere;
+use crate::plugin::{AdmissionStep, KindServed, Plugin, Switch, Tools, WriteAttributes};
 use crate::plugins::PLUGINS;
 use crate::settings::PluginSettings;
 
@@ -86,6 +87,7 @@ pub struct Admission {
     security: Arc<SecurityConfiguration>,
     limited: Arc<LimitedResources>,
     settings: Arc<PluginSettings>,
+    elsewhere: KindsElsewhere,
 }
 
 impl Admission {
@@ -137,6 +139,16 @@ impl Admission {
         Admission { settings: Arc::new(settings), ..self }
     }
 
+    /// The same, beside other servers.
+    pub fn with_elsewhere(self, elsewhere: KindsElsewhere) -> Admission {
+        Admission { elsewhere, ..self }
+    }
+
+    /// What another server serves of a kind.
+    pub fn kind_elsewhere(&self, api_version: &str, kind: &str) -> Option<KindServed> {
+        self.elsewhere.kind(api_version, kind)
+    }
+
     /// What an administrator says of other plugins.
     pub fn settings(&self) -> &PluginSettings {
         &self.settings
@@ -165,11 +177,7 @@ impl Admission {
         let mut stopwatch = Stopwatch::begin(AdmissionStep::Mutate, write, tools);
         for (place, plugin) in self.plugins(write) {
             let mut filled = plugin.mutate(write, object, tools).wait().await;
-            let decides_by = plugin.decides_by();
-            if filled.is_err() && !decides_by.is_empty() {
-                for from in decides_by {
-                    tools.lookup.fresh(*from).wait().await?;
-                }
+            if filled.is_err() && is_renewed(plugin, tools).await? {
                 filled = plugin.mutate(write, object, tools).wait().await;
             }
             stopwatch.lap((place, plugin.name()), filled.is_err());
@@ -215,7 +223,10 @@ impl Admission {
     ) -> Result<(), Status> {
         let mut stopwatch = Stopwatch::begin(AdmissionStep::Validate, write, tools);
         for (place, plugin) in self.plugins(write) {
-            let judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            let mut judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            if judged.is_err() && is_renewed(plugin, tools).await? {
+                judged = plugin.validate_by_policy(write, object, tools).wait().await;
+            }
             stopwatch.lap((place, plugin.name()), judged.is_err());
             judged?;
         }
@@ -249,6 +260,17 @@ impl Admission {
             Switch::IfEnabled => self.on.contains(plugin.name()),
         }
     }
+}
+
+/// Whether a plugin that has refused may say otherwise now: its caches have what was acknowledged before.
+///
+/// # Errors
+/// 429 and 504 where a cache cannot say.
+async fn is_renewed(plugin: &dyn Plugin, tools: &Tools<'_>) -> Result<bool, Status> {
+    for from in plugin.decides_by() {
+        tools.lookup.fresh(*from).wait().await?;
+    }
+    Ok(!plugin.decides_by().is_empty())
 }
 
 /// How long plugins take, one after the other.

@@ -6,12 +6,14 @@
 //! registry, a store, HTTP.
 
 mod chain;
+mod elsewhere;
 mod optional;
 mod plugin;
 mod plugins;
 mod settings;
 
 pub use chain::Admission;
+pub use elsewhere::KindsElsewhere;
 pub use forebay_pod_security::SecurityConfiguration;
 pub use forebay_quota::LimitedResources;
 pub use plugin::{

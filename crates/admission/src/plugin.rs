@@ -45,9 +45,10 @@ pub trait Plugin: Sync {
     /// Whether it has anything to do with such a write.
     fn handles(&self, write: &WriteAttributes<'_>) -> bool;
 
-    /// What it decides by. A refusal that was judged by caches is judged again when these have all that was
-    /// acknowledged before, so that a class counts from then on. What is filled in twice is what is filled in
-    /// once.
+    /// What it decides by. A refusal that was judged by caches, in `mutate` or in `validate_by_policy`, is
+    /// judged again when these have all that was acknowledged before, so that a class counts from then on.
+    /// What is filled in twice is what is filled in once. One that lets pass what it finds nothing about has
+    /// to refuse where its cache is not filled, which is judged again as well.
     fn decides_by(&self) -> &'static [ReadFrom] {
         &[]
     }
@@ -134,7 +135,7 @@ pub type ReadFrom = (&'static str, &'static str);
 
 /// What plugins may read.
 pub trait Lookup: Send + Sync {
-    /// An object as it is cached, however old that is.
+    /// An object as it is cached, however old that is; none as well while the cache is filled.
     fn cached(&self, from: ReadFrom, namespace: &str, name: &str) -> Option<Arc<Object>>;
 
     /// An object as the store has it now.
@@ -146,17 +147,23 @@ pub trait Lookup: Send + Sync {
     ) -> Eventual<'a, Result<Option<Arc<Object>>, Status>>;
 
     /// The cached objects at cluster scope that have `mark` in their JSON text, at which the caller looks
-    /// more closely.
-    fn marked(&self, from: ReadFrom, mark: &str) -> Vec<Arc<Object>>;
+    /// more closely. None of what is not served.
+    ///
+    /// # Errors
+    /// 429 while the cache is filled: that is not the same as nothing.
+    fn marked(&self, from: ReadFrom, mark: &str) -> Result<Vec<Arc<Object>>, Status>;
 
-    /// The cached objects of a namespace, by name.
-    fn in_namespace(&self, from: ReadFrom, namespace: &str) -> Vec<Arc<Object>>;
+    /// The cached objects of a namespace, by name. None of what is not served.
+    ///
+    /// # Errors
+    /// As of `marked`.
+    fn in_namespace(&self, from: ReadFrom, namespace: &str) -> Result<Vec<Arc<Object>>, Status>;
 
     /// A new object goes to `namespace`, which was found to take it: who stores the object looks at that
     /// again.
     fn goes_to(&self, namespace: &Arc<Object>);
 
-    /// Waits until the cache has all that was acknowledged before the call.
+    /// Waits until the cache has all that was acknowledged before the call; not for what is not served.
     fn fresh(&self, from: ReadFrom) -> Admitted<'_>;
 
     /// What is served of a kind in a version: `apps/v1`, `Deployment`.
@@ -228,8 +235,11 @@ impl Tools<'_> {
 
     /// The classes that have `mark` in their text. There are few classes, and fewer that are marked: only
     /// these are decoded.
-    pub(crate) fn marked_classes(&self, from: ReadFrom, mark: &str) -> Vec<Value> {
-        self.lookup.marked(from, mark).iter().filter_map(|class| value_of(class)).collect()
+    ///
+    /// # Errors
+    /// 429 while they are not known.
+    pub(crate) fn marked_classes(&self, from: ReadFrom, mark: &str) -> Result<Vec<Value>, Status> {
+        Ok(self.lookup.marked(from, mark)?.iter().filter_map(|class| value_of(class)).collect())
     }
 }
 

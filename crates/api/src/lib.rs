@@ -22,6 +22,6 @@ pub use caches::{Caches, Relief, Relieved};
 pub use elsewhere::{Elsewhere, LeftElsewhere, ResourceElsewhere, ServedElsewhere};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
-    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, MayCreate, Outcome, PatchKind, Read,
-    ReviewRequest, Success, SuccessOf,
+    AdmittedOptions, Answer, Api, Awaited, Body, Completes, Completion, DeletedCollection, MayCreate,
+    Outcome, PatchKind, Read, ReviewRequest, Success, SuccessOf,
 };

@@ -10,8 +10,8 @@ use forebay_reads::{DeletionPlan, EventForm, Freshness, ListPlan, Planned, Shown
 use serde_json::Value;
 
 use crate::{
-    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, Eventual, MayCreate, PatchKind, Read,
-    ReviewRequest,
+    AdmittedOptions, Answer, Api, Awaited, Body, Completes, DeletedCollection, Eventual, MayCreate,
+    PatchKind, Read, ReviewRequest,
 };
 
 /// See the module's doc. It says something of every verb: none may be left to another.
@@ -108,6 +108,7 @@ impl Api for Refusing {
         target: &'a Target,
         _: &'a Body,
         _: &'a CreateOptions,
+        _: Option<Completes>,
     ) -> Awaited<'a, ReviewRequest> {
         refused(target, "create")
     }

@@ -157,13 +157,16 @@ pub trait Api: Send + Sync {
 
     /// Reads the body of a POST to what is answered and not stored: reviews of identity and of access,
     /// requests for tokens. The answer is made where it is known who asks.
+    ///
+    /// - `completes`: what its answerer fills in before anybody judges it; none where that is nothing.
     fn review<'a>(
         &'a self,
         target: &'a Target,
         body: &'a Body,
         options: &'a CreateOptions,
+        completes: Option<Completes>,
     ) -> Awaited<'a, ReviewRequest> {
-        self.otherwise().review(target, body, options)
+        self.otherwise().review(target, body, options, completes)
     }
 }
 
@@ -178,6 +181,26 @@ pub enum Read {
 /// Says whether whoever asks for an update may create as well, which is asked when it would: an update is
 /// authorized by itself, and what is not there yet takes both rights. None where the server itself asks.
 pub type MayCreate = Arc<dyn Permission>;
+
+/// What whoever answers a review makes of it between those who fill in and those who judge: rules and webhooks
+/// that refuse see what is answered.
+pub type Completes = Arc<dyn Completion>;
+
+/// See [`Completes`].
+pub trait Completion: Send + Sync {
+    /// Fills in what only who answers knows.
+    ///
+    /// # Errors
+    /// What makes no sense, whoever may.
+    fn complete<'a>(&'a self, target: &'a Target, review: &'a mut Value) -> Awaited<'a, ()>;
+}
+
+/// One that only looks.
+impl<F: Fn(&Value) -> Result<(), Status> + Send + Sync> Completion for F {
+    fn complete<'a>(&'a self, _: &'a Target, review: &'a mut Value) -> Awaited<'a, ()> {
+        Eventual::Now(self(review))
+    }
+}
 
 /// A write's body, read as far as its form goes.
 #[derive(Clone, Debug)]

@@ -50,6 +50,7 @@ use crate::request_info::RequestInfo;
 use crate::rooms::Rooms;
 use crate::status::Failure;
 use crate::trails::Audited;
+use crate::used_tokens::UsedTokens;
 
 /// Everything that answering takes; one for the whole server.
 pub struct Handler {
@@ -74,6 +75,8 @@ pub struct Handler {
     pub shared_lists: SharedLists,
     pub metrics: Arc<Metrics>,
     pub usages: Usages,
+    /// Secrets that are to say that their tokens are used.
+    pub used_tokens: Arc<UsedTokens>,
     pub drain: Drain,
     /// What notes requests, if anything does.
     pub audit: Option<Arc<Audit>>,
@@ -216,8 +219,11 @@ impl Handler {
         Ok(received)
     }
 
-    /// Begins to let requests take turns, where they do.
-    pub fn start_flow_control(&self, configuration: watch::Receiver<Configuration>, tasks: &Tasks) {
+    /// Begins what goes on beside requests: those take turns, where they do, and Secrets whose tokens are used
+    /// say so.
+    pub fn start(&self, configuration: watch::Receiver<Configuration>, tasks: &Tasks) {
+        let labelled = self.used_tokens.clone().label_all(self.api.clone(), self.clock.clone());
+        tasks.spawn("secrets of used tokens", labelled);
         if let Some(control) = &self.flow_control {
             control.start(configuration, &self.rooms, tasks);
         }

@@ -35,7 +35,7 @@ impl InProcess {
         let parts = (Vec::new(), drain, stalled_readers, metrics);
         let configuration = backing.flow_control.clone();
         let handler = handler(config, address, &known, backing, parts);
-        handler.start_flow_control(configuration, tasks);
+        handler.start(configuration, tasks);
         InProcess(Arc::new(handler))
     }
 

@@ -55,6 +55,7 @@ mod tls;
 mod tokens;
 mod traces;
 mod trails;
+mod used_tokens;
 mod warnings;
 mod watch_body;
 mod websocket;

@@ -66,6 +66,14 @@ pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 /// The least that a class has while the process is near its memory limit: small writes go on.
 pub const WRITES_ROOM_BYTES_MIN: usize = 4 << 20;
 
+/// Secrets whose tokens were used and that are still to be labelled with the day: 1,024 x about 300 B = 300 kB.
+/// One more is forgotten until its token is used again.
+pub const LABELS_WAITING_MAX: usize = 1_024;
+
+/// How long nothing more is labelled after it could not be written: a store that takes no writes is asked once
+/// a second at most, whoever uses tokens.
+pub const LABEL_PAUSE: Duration = Duration::from_secs(1);
+
 /// Who is told that there is no room is asked to come again after 1 to so many seconds, in turn.
 pub const ROOM_RETRY_SECONDS_MAX: u32 = 8;
 

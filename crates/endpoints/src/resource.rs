@@ -338,8 +338,10 @@ async fn create(
     let (leased, object) = object_body(handler, head, target, body).await?;
     let answer = match review {
         Some(review) => {
-            let api = handler.api.clone();
-            let work = |target: Target| async move { api.review(&target, &object, &options).wait().await };
+            let (api, completes) = (handler.api.clone(), reviews::completes(handler, review));
+            let work = |target: Target| async move {
+                api.review(&target, &object, &options, completes).wait().await
+            };
             let incoming = on_lease(handler, head, target, leased, work).await?;
             reviews::answer(handler, head, target, review, incoming).await?
         }

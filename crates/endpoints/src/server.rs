@@ -40,6 +40,7 @@ use crate::own_door::OwnDoor;
 use crate::rooms::Rooms;
 use crate::tls::TlsError;
 use crate::tokens;
+use crate::used_tokens::UsedTokens;
 
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +174,7 @@ impl Bound {
         let address = external_address(&config, address);
         let handler = Arc::new(handler(&config, address, identity.known(), backing, parts));
         let (memory, rooms) = (handler.memory.clone(), handler.rooms.clone());
-        handler.start_flow_control(configuration, &tasks);
+        handler.start(configuration, &tasks);
         own_door.open(&handler);
         let connections_max = config.connections_max.unwrap_or(usize::MAX).min(memory.connections_max());
         let seats = Connections::new(clock.clone(), connections_max, metrics.connections.clone());
@@ -227,7 +228,7 @@ pub(crate) fn handler(
     let Backing { api, clock, random, neighbours, aggregation, authentication, tracer, audit, .. } = backing;
     let neighbourhood = neighbours.map(|all| Arc::new(Neighbourhood::new(clock.clone(), all)));
     let accounts = known.accounts.clone();
-    let usages = Usages::new(clock.clone(), random.next_u64());
+    let (usages, used_tokens) = (Usages::new(clock.clone(), random.next_u64()), Arc::<UsedTokens>::default());
     let (rooms, memory) = (Rooms::new(clock.clone()), Memory::new(config.memory));
     let shared_lists = SharedLists::new(clock.clone(), memory.limit());
     if let Some(audit) = &audit {
@@ -238,7 +239,7 @@ pub(crate) fn handler(
             clock.clone(),
             known.credentials.clone(),
             accounts.clone(),
-            tokens::Stored(api.clone()),
+            tokens::Stored { api: api.clone(), used: used_tokens.clone() },
             &authentication,
         ),
         impersonation: Impersonation::new(clock.clone(), authentication.metrics.clone(), authentication.ways),
@@ -269,6 +270,7 @@ pub(crate) fn handler(
         shared_lists,
         metrics,
         usages,
+        used_tokens,
         drain,
         audit,
         aggregation,

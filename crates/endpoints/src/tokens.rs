@@ -1,24 +1,34 @@
 //! Objects that an answer stands on: those that a token names, and what service accounts' tokens stand on.
 //!
-//! In: the name of a core resource. Out: what is wanted of the object, as fresh as a GET of it. Never: keeps
-//! one.
+//! In: the name of a core resource. Out: what is wanted of the object, as fresh as a GET of it; that a Secret's
+//! token was used is passed on. Never: keeps one.
 
 use std::sync::Arc;
 
 use forebay_api::{Api, Read};
 use forebay_apimachinery::Status;
-use forebay_auth::tokens::{Found, Grounds};
+use forebay_auth::tokens::{Found, Grounds, UsedSecret};
 use forebay_catalog::Target;
 use forebay_reads::Freshness;
 use serde::de::DeserializeOwned;
 
+use crate::used_tokens::UsedTokens;
+
 /// The objects that are stored.
 #[derive(Clone)]
-pub struct Stored(pub Arc<dyn Api>);
+pub struct Stored {
+    pub api: Arc<dyn Api>,
+    /// Hears of tokens that Secrets keep.
+    pub used: Arc<UsedTokens>,
+}
 
 impl Grounds for Stored {
     async fn find(&self, resource: &str, namespace: &str, name: &str) -> Result<Found, Status> {
-        read(&*self.0, resource, namespace, name).await
+        read(&*self.api, resource, namespace, name).await
+    }
+
+    fn used(&self, secret: UsedSecret) {
+        self.used.note(secret);
     }
 }
 

@@ -3,13 +3,16 @@
 //!
 //! [`Prepared`] in; configurations, headers and what is published out. Never: decides anything.
 
+use std::sync::Arc;
+
 use forebay_aggregator::{AggregatorConfig, PublishedAuthentication};
 use forebay_apimachinery::Status;
+use forebay_documents::discovery::Extensions;
 use forebay_kubelet::{KubeletConfig, KubeletCredentials};
 use forebay_pki::front_proxy::FRONT_PROXY_CLIENT;
 use forebay_pki::trust;
 use forebay_proxy::{ClientIdentity, RemoteHeaders};
-use forebay_registry::Registry;
+use forebay_registry::{KindServed, Registry};
 
 use crate::error::Error;
 use crate::prepare::{self, Prepared};
@@ -24,6 +27,14 @@ pub fn remote_headers(prepared: &Prepared) -> RemoteHeaders {
         uids: names(&decided.uid_headers),
         groups: names(&decided.group_headers),
         extra_prefixes: decided.extra_prefixes.iter().map(|prefix| prefix.to_ascii_lowercase()).collect(),
+    }
+}
+
+/// What aggregated servers serve of a kind, for those who judge owners.
+pub fn kinds(extensions: Arc<Extensions>) -> impl Fn(&str, &str) -> Option<KindServed> {
+    move |api_version, kind| {
+        let known = extensions.resource_of(api_version, kind)?;
+        Some(KindServed { resource: known.resource.into(), namespaced: &*known.scope == "Namespaced" })
     }
 }
 

@@ -20,7 +20,7 @@ use forebay_endpoints::{Aggregation, Backing, Bound, Identity, Neighbours, OwnDo
 use forebay_kubelet::{KubeletConfig, KubeletCredentials, Kubelets};
 use forebay_node_rights::NodesInForce;
 use forebay_proxy::{ClientIdentity, Connects, RemoteHeaders};
-use forebay_registry::{AddressRange, History, Registry, ServicesConfig};
+use forebay_registry::{AddressRange, History, KindsElsewhere, Registry, ServicesConfig};
 use forebay_rt::{Clock, Random, Shutdown, Tasks};
 use forebay_span_export::ExportConfig;
 use forebay_spans::{Tracer, TracingConfiguration};
@@ -78,6 +78,8 @@ pub struct Server {
     own_door: Arc<OwnDoor>,
     /// What is counted of who signs, if that is somebody else.
     token_signer: Option<Arc<SignerMetrics>>,
+    /// The kinds that aggregated servers serve, once these are followed.
+    kinds_elsewhere: KindsElsewhere,
 }
 
 /// The authorities that clients of this server are to trust, PEM.
@@ -187,7 +189,7 @@ impl Server {
         let services = services(config, bound.address().port(), store.leak_grace());
         let webhook_metrics = Arc::<WebhookMetrics>::default();
         let identity = identity(store.history(), &services);
-        let own_door = Arc::<OwnDoor>::default();
+        let (own_door, kinds_elsewhere) = (Arc::<OwnDoor>::default(), KindsElsewhere::default());
         let webhooks = WebhookClient::new(clock.clone(), prepared.webhook_credentials.clone());
         let webhooks = webhooks.beside(own_server(own_door.clone()));
         let authorization = chain.reloading(identity.name());
@@ -201,7 +203,7 @@ impl Server {
             min_request_timeout: config.limits.min_request_timeout,
             identity: Some(identity),
             services,
-            admission: config.admission.clone(),
+            admission: config.admission.clone().with_elsewhere(kinds_elsewhere.clone()),
             privileged: config.privileged,
             webhooks: Arc::new(webhooks),
             webhook_metrics: webhook_metrics.clone(),
@@ -248,6 +250,7 @@ impl Server {
             audit,
             own_door,
             token_signer: prepared.token_signing.as_ref().map(TokenSigning::metrics),
+            kinds_elsewhere,
         })
     }
 
@@ -296,6 +299,7 @@ impl Server {
             audit,
             own_door,
             token_signer,
+            kinds_elsewhere,
         } = self;
         let noted = audit.clone();
         let served = async {
@@ -314,6 +318,7 @@ impl Server {
             }
             ready()?;
             let aggregator = forebay_aggregator::start(aggregator, &registry, &tasks);
+            kinds_elsewhere.are(aggregation::kinds(aggregator.extensions.clone()));
             let elsewhere = ContentElsewhere::new(aggregator.clone(), clock.clone());
             let controllers = ControllerConfig { elsewhere: Some(Arc::new(elsewhere)), ..controllers };
             // Nobody waits for them: what they do can be done at any time.

@@ -166,3 +166,61 @@ async fn a_configuration_is_taken_in_when_its_file_changes_and_stays_what_it_was
     std::fs::write(&file, of("b:")).expect("written");
     becomes("b:ann").await;
 }
+
+/// kube-controller-manager ends tokens in Secrets that do not say so. One that is marked as no longer to be
+/// used, and is used, says so as well.
+#[tokio::test]
+async fn a_secret_says_on_which_day_its_token_was_used_last() {
+    const NAMESPACE: &str = "/api/v1/namespaces/default";
+    const SECRET: &str = "/api/v1/namespaces/default/secrets/robot-token";
+    const LAST_USED: &str = "/metadata/labels/kubernetes.io~1legacy-token-last-used";
+    const TRACKING: &str =
+        "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
+    let scratch = Scratch::new();
+    let key = scratch.file("sa.key", &Signer::rsa_pem());
+    let flags =
+        ["signing-key-file", "key-file"].map(|of| format!("--service-account-{of}={}", key.display()));
+    let server = Server::start(&scratch, &flags.each_ref().map(String::as_str)).await;
+    let (admin, nobody) = (server.admin().await, server.client(Protocol::Http2, Identity::Nobody).await);
+    let robot = json!({ "metadata": { "name": "robot" } });
+    let robot = admin.post(&format!("{NAMESPACE}/serviceaccounts"), &robot).await.expect(201);
+    let claims = json!({
+        "iss": "kubernetes/serviceaccount",
+        "sub": "system:serviceaccount:default:robot",
+        "kubernetes.io/serviceaccount/namespace": "default",
+        "kubernetes.io/serviceaccount/secret.name": "robot-token",
+        "kubernetes.io/serviceaccount/service-account.name": "robot",
+        "kubernetes.io/serviceaccount/service-account.uid": text(&robot, "/metadata/uid"),
+    });
+    // Whoever signed it before there were names of keys named none.
+    let token = Signer::new("own").token_under(json!({ "alg": "RS256" }), &claims);
+    assert_eq!(who(&nobody, &token).await, "401", "no Secret has it");
+    let secret = json!({
+        "metadata": { "name": "robot-token", "annotations": { "kubernetes.io/service-account.name": "robot" } },
+        "type": "kubernetes.io/service-account-token", "data": { "token": STANDARD.encode(&token) },
+    });
+    let made = admin.post(&format!("{NAMESPACE}/secrets"), &secret).await.expect(201);
+    assert_eq!(made.pointer(LAST_USED), None);
+    let version = text(&made, "/metadata/resourceVersion");
+    let path = format!("{NAMESPACE}/secrets?watch=1&resourceVersion={version}");
+    let mut watch = admin.watch(&path).await;
+
+    assert!(who(&nobody, &token).await.starts_with("system:serviceaccount:default:robot "));
+    let used = watch.event().await.object;
+    let (day, since) = (text(&used, LAST_USED), admin.get(TRACKING).await.expect(200));
+    // The same day, or the server was started just before midnight.
+    assert!(day.len() == "2026-01-01".len() && *day >= *text(&since, "/data/since"), "{day}");
+    assert_eq!(used["data"], made["data"]);
+    let managers = used["metadata"]["managedFields"].as_array().expect("somebody's").iter();
+    assert!(managers.into_iter().any(|entry| entry["manager"] == "kube-apiserver"), "{used}");
+    assert_ne!(who(&nobody, &token).await, "401", "a second use, of which nothing is left to say");
+    // Marked, it is refused; and as nothing says any more when it was used, that is said anew.
+    let marks = json!({ "metadata": { "labels": {
+        "kubernetes.io/legacy-token-last-used": null, "kubernetes.io/legacy-token-invalid-since": "2026-01-01",
+    } } });
+    let marks = Ask::patch(SECRET, "application/merge-patch+json", marks.to_string());
+    admin.ask(marks).await.expect(200);
+    assert_eq!(watch.event().await.object.pointer(LAST_USED), None, "nothing was written of a second use");
+    assert_eq!(who(&nobody, &token).await, "401");
+    assert!(*text(&watch.event().await.object, LAST_USED) >= *day);
+}

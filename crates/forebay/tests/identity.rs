@@ -400,6 +400,92 @@ async fn what_cannot_be_granted_is_refused() {
     );
 }
 
+/// A policy in force that asks `validations` of what `rules` are about.
+async fn enforce(admin: &Client, rules: &[(&str, &str)], validations: Value) {
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
+    let rule = |(group, resource): &(&str, &str)| json!({ "apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource] });
+    let rules: Vec<Value> = rules.iter().map(rule).collect();
+    let spec = json!({ "matchConstraints": { "resourceRules": rules }, "validations": validations });
+    let policy = json!({ "metadata": { "name": "own" }, "spec": spec });
+    admin.post(&format!("{POLICIES}/validatingadmissionpolicies"), &policy).await.expect(201);
+    let spec = json!({ "policyName": "own", "validationActions": ["Deny"] });
+    let binding = json!({ "metadata": { "name": "own" }, "spec": spec });
+    admin.post(&format!("{POLICIES}/validatingadmissionpolicybindings"), &binding).await.expect(201);
+}
+
+/// With what there is by default, and filled in.
+#[tokio::test]
+async fn policies_judge_requests_for_tokens_that_are_complete() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let admin = server.admin().await;
+    create_account(&admin).await;
+    let validations = json!([
+        { "expression": "object.spec.expirationSeconds <= 3600", "message": "too long" },
+        { "expression": format!("object.spec.audiences.all(one, one == '{ISSUER}')"), "message": "for another" },
+        { "expression": "object.metadata.name == 'robot' && object.metadata.uid != ''", "message": "nobody's" },
+    ]);
+    enforce(&admin, &[("", "serviceaccounts/token")], validations).await;
+    assert_eq!(claims(&token(&admin, json!({})).await)["aud"], json!([ISSUER]));
+    let denied = |why: &str| {
+        format!(
+            "422 Invalid: serviceaccounts \"robot\" is forbidden: ValidatingAdmissionPolicy 'own' with binding 'own' denied request: {why}"
+        )
+    };
+    let invalid = |why: &str| format!("422 Invalid: TokenRequest.authentication.k8s.io {why}");
+    let missing = "404 NotFound: serviceaccounts \"none\" not found".to_owned();
+    for (account, body, want) in [
+        ("robot", json!({ "spec": { "expirationSeconds": 7200 } }), denied("too long")),
+        ("robot", json!({ "spec": { "audiences": ["vault"] } }), denied("for another")),
+        // What makes no sense is said before what may not be.
+        ("none", json!({ "spec": { "expirationSeconds": 7200 } }), missing),
+        (
+            "robot",
+            json!({ "spec": { "expirationSeconds": 599, "audiences": ["vault"] } }),
+            invalid(
+                r#""" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"#,
+            ),
+        ),
+        (
+            "robot",
+            json!({ "metadata": { "name": "other" }, "spec": { "audiences": ["vault"] } }),
+            invalid(
+                r#""robot" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified"#,
+            ),
+        ),
+    ] {
+        let reply = admin.post(&format!("{NAMESPACE}/serviceaccounts/{account}/token"), &body).await;
+        assert_eq!(said(&reply.json()), want, "{body}");
+    }
+}
+
+/// Policies are not asked about them; webhooks are.
+#[tokio::test]
+async fn what_no_review_can_answer_is_said_before_what_may_not_be() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let admin = server.admin().await;
+    let groups = ["authentication.k8s.io", "authorization.k8s.io"];
+    let rule =
+        json!({ "apiGroups": groups, "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["*"] });
+    let hook = json!({
+        "name": "nobody.example.com", "rules": [rule], "clientConfig": { "url": "https://127.0.0.1:1/" },
+        "sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 1,
+    });
+    let hooks = json!({ "metadata": { "name": "nobody" }, "webhooks": [hook] });
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    admin.post(path, &hooks).await.expect(201);
+    let rules = format!("{ACCESS}/selfsubjectrulesreviews");
+    for (path, spec, code) in [
+        (TOKENS, json!({}), 400),
+        (TOKENS, json!({ "token": "t" }), 500),
+        (&rules, json!({}), 400),
+        (&rules, json!({ "namespace": "default" }), 500),
+    ] {
+        assert_eq!(admin.post(path, &json!({ "spec": spec })).await.code, code, "{path} {spec}");
+    }
+}
+
 #[tokio::test]
 async fn keys_outlive_the_server_and_issuers_may_change() {
     let scratch = Scratch::new();

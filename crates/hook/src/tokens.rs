@@ -41,6 +41,12 @@ impl Signer {
         }
     }
 
+    /// Its RSA key in PEM, for who is to sign and verify with the same.
+    pub fn rsa_pem() -> String {
+        let text = include_str!("testdata/rsa.pkcs8.b64").trim();
+        format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
+    }
+
     /// The set of its public keys, in JSON.
     pub fn keys(&self) -> String {
         let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);

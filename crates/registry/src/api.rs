@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use forebay_api::{
-    AdmittedOptions, Answer, Api, Awaited, Body, DeletedCollection, Eventual, MayCreate, PatchKind, Read,
-    ReviewRequest,
+    AdmittedOptions, Answer, Api, Awaited, Body, Completes, DeletedCollection, Eventual, MayCreate,
+    PatchKind, Read, ReviewRequest,
 };
 use forebay_apimachinery::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, UpdateOptions};
 use forebay_apimachinery::{Reason, Status};
@@ -120,8 +120,9 @@ impl Api for Registry {
         target: &'a Target,
         body: &'a Body,
         options: &'a CreateOptions,
+        completes: Option<Completes>,
     ) -> Awaited<'a, ReviewRequest> {
-        Eventual::later(review::review(&self.0, target, body, options))
+        Eventual::later(review::review(&self.0, target, body, options, completes))
     }
 }
 

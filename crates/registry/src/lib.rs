@@ -48,8 +48,8 @@ mod write;
 
 pub use config::{Config, ServiceRouting, ServicesConfig};
 pub use forebay_admission::{
-    Admission, DefaultTolerations, EventRates, LimitedResources, LostNodes, NodeSelectors, PluginSettings,
-    SecurityConfiguration,
+    Admission, DefaultTolerations, EventRates, KindServed, KindsElsewhere, LimitedResources, LostNodes,
+    NodeSelectors, PluginSettings, SecurityConfiguration,
 };
 pub use identity::Identity;
 pub use informer::{CatalogChanges, Informer, Notice, Objects};

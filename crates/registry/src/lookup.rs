@@ -6,7 +6,7 @@ use forebay_admission::{AdmissionStep, Admitted, KindServed, Lookup, PluginTimes
 use forebay_api::Eventual;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{GroupVersionKind, Reason, Status, Verb};
-use forebay_catalog::{Target, errors};
+use forebay_catalog::{Served, Target, errors};
 use forebay_object::Object;
 use forebay_rt::Duration;
 use forebay_webhooks::PluginStep;
@@ -54,17 +54,17 @@ impl Lookup for Looking<'_> {
         })
     }
 
-    fn marked(&self, (group, resource): ReadFrom, mark: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Vec::new() };
-        let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
+    fn marked(&self, (group, resource): ReadFrom, mark: &str) -> Result<Vec<Arc<Object>>, Status> {
+        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Ok(Vec::new()) };
+        let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
         let all = snapshot.range(&store.reach(None, None), None);
-        all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect()
+        Ok(all.filter(|object| holds(&object.body(), mark.as_bytes())).cloned().collect())
     }
 
-    fn in_namespace(&self, (group, resource): ReadFrom, namespace: &str) -> Vec<Arc<Object>> {
-        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Vec::new() };
-        let Ok(snapshot) = store.cacher.snapshot() else { return Vec::new() };
-        snapshot.range(&store.reach(Some(namespace), None), None).cloned().collect()
+    fn in_namespace(&self, (group, resource): ReadFrom, name: &str) -> Result<Vec<Arc<Object>>, Status> {
+        let Ok(store) = self.context.built_in(group, "v1", resource) else { return Ok(Vec::new()) };
+        let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
+        Ok(snapshot.range(&store.reach(Some(name), None), None).cloned().collect())
     }
 
     fn goes_to(&self, namespace: &Arc<Object>) {
@@ -74,7 +74,7 @@ impl Lookup for Looking<'_> {
     fn fresh(&self, (group, resource): ReadFrom) -> Admitted<'_> {
         Eventual::later(async move {
             let deadline = self.context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
-            let store = self.context.built_in(group, "v1", resource)?;
+            let Ok(store) = self.context.built_in(group, "v1", resource) else { return Ok(()) };
             store.cacher.fresh(deadline).await.map(drop).map_err(|error| errors::cache(&error))
         })
     }
@@ -83,8 +83,10 @@ impl Lookup for Looking<'_> {
         let (group, version) = split_api_version(api_version);
         let wanted = GroupVersionKind::new(group, version, kind);
         let catalog = self.context.catalog();
-        let served = catalog.iter().find(|served| served.gvk == wanted && served.store.is_some())?;
-        Some(KindServed { resource: served.resource().to_owned(), namespaced: served.namespaced })
+        let served = catalog.iter().find(|served| served.gvk == wanted && served.store.is_some());
+        let shown = |of: &Served| KindServed { resource: of.resource().into(), namespaced: of.namespaced };
+        let own = served.map(|served| shown(served));
+        own.or_else(|| self.context.admission.kind_elsewhere(api_version, kind))
     }
 
     fn make_namespace<'a>(&'a self, name: &'a str) -> Admitted<'a> {

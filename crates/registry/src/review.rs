@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::write::{Input, Write, rounds};
-use forebay_api::{AdmittedOptions, Body, ReviewRequest};
+use forebay_api::{AdmittedOptions, Body, Completes, ReviewRequest};
 use forebay_catalog::Target;
 
 /// Reads the body of a POST to what is not stored.
@@ -25,9 +25,10 @@ pub(crate) async fn review(
     target: &Target,
     body: &Body,
     options: &CreateOptions,
+    completes: Option<Completes>,
 ) -> Result<ReviewRequest, Status> {
     let mut write = Write::new(Verb::Create, target, Input::Review(body), options);
-    let judged = rounds::judge(&mut write, context).await;
+    let judged = rounds::judge(&mut write, context, completes).await;
     judged.map_err(|status| write.refused(status))?;
     let evaluation_error = forebay_strategy::evaluation_error(&write.proposed);
     Ok(ReviewRequest { warnings: write.warnings(), value: write.proposed, evaluation_error })

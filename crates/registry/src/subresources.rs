@@ -104,7 +104,7 @@ async fn evict(
     options: &CreateOptions,
 ) -> Result<Answer, Status> {
     let mut write = Write::new(Verb::Create, target, Input::Eviction(body), options);
-    rounds::judge(&mut write, context).await?;
+    rounds::judge(&mut write, context, None).await?;
     eviction::evict(context, target, &write.sent, options.dry_run).await?;
     Ok(created())
 }

@@ -100,7 +100,13 @@ async fn of_subresources(world: &World, namespace: &str) -> Vec<Status> {
     vec![
         world.create(&format!("pods/{namespace}/p/binding"), binding).await.expect_err("refused"),
         world.create(&format!("pods/{namespace}/p/eviction"), eviction).await.expect_err("refused"),
-        world.registry.review(&token, &body, &CreateOptions::default()).wait().await.err().expect("refused"),
+        world
+            .registry
+            .review(&token, &body, &CreateOptions::default(), None)
+            .wait()
+            .await
+            .err()
+            .expect("refused"),
     ]
 }
 

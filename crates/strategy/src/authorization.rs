@@ -15,7 +15,7 @@ use super::meta::{label_key, label_value};
 use super::value::{Members, child, child_or_empty, objects, text, texts};
 
 /// What is wrong with a review of `kind`.
-pub fn validate_access_review(kind: &str, review: &Value) -> Vec<Cause> {
+pub(crate) fn validate_access_review(kind: &str, review: &Value) -> Vec<Cause> {
     review.as_object().map(|review| validate(kind, review).into_vec()).unwrap_or_default()
 }
 

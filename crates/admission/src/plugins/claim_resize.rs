@@ -21,6 +21,10 @@ impl Plugin for PersistentVolumeClaimResize {
         write.updates() && write.is_of("", "persistentvolumeclaims")
     }
 
+    fn decides_by(&self) -> &'static [ReadFrom] {
+        &[CLASSES]
+    }
+
     fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,

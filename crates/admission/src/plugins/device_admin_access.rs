@@ -6,8 +6,10 @@ use forebay_api::Eventual;
 use forebay_apimachinery::{Cause, CauseReason};
 use serde_json::Value;
 
-use crate::plugin::{Plugin, Switch, Tools, WriteAttributes};
+use crate::plugin::{Plugin, ReadFrom, Switch, Tools, WriteAttributes};
 use forebay_strategy::{ADMIN_ACCESS, wants_admin_access};
+
+const NAMESPACES: ReadFrom = ("", "namespaces");
 
 pub struct DeviceAdminAccess;
 
@@ -37,13 +39,26 @@ impl Plugin for DeviceAdminAccess {
         let nothing = Eventual::Now(Vec::new());
         let Some(field) = wants_admin_access(object, write.old) else { return nothing };
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("");
-        let found = tools.lookup.cached(("", "namespaces"), "", namespace);
-        if found.is_some_and(|found| found.label(ADMIN_ACCESS) == Some("true")) {
-            return nothing;
-        }
-        let message = format!(
-            "Forbidden: admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
-        );
-        Eventual::Now(vec![Cause::new(CauseReason::FieldValueForbidden, field, message)])
+        // As the store has it: who takes the label away, or gives it, counts on it from then on.
+        Eventual::later(async move {
+            let found = match tools.lookup.live(NAMESPACES, "", namespace).wait().await {
+                Ok(Some(found)) => found,
+                Ok(None) => return vec![unknown(field, &format!("namespaces {namespace:?} not found"))],
+                Err(status) => return vec![unknown(field, &status.message)],
+            };
+            if found.label(ADMIN_ACCESS) == Some("true") {
+                return Vec::new();
+            }
+            let message = format!(
+                "Forbidden: admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
+            );
+            vec![Cause::new(CauseReason::FieldValueForbidden, field, message)]
+        })
     }
+}
+
+/// Nobody knows whether the namespace gives it.
+fn unknown(field: String, why: &str) -> Cause {
+    let message = format!("Internal error: could not retrieve namespace to verify admin access: {why}");
+    Cause::new(CauseReason::InternalError, field, message)
 }

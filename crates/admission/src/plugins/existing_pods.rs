@@ -54,7 +54,8 @@ struct Owner {
 /// What is told of the pods of `namespace` under the level `new`.
 pub(super) async fn judged(namespace: String, new: LevelVersion, tools: &Tools<'_>) -> Vec<String> {
     let mut pace = Pace::begin(tools);
-    let pods = tools.lookup.in_namespace(PODS, &namespace);
+    // Who cannot be told of them now is told nothing, as where there is no time.
+    let pods = tools.lookup.in_namespace(PODS, &namespace).unwrap_or_default();
     let (total, ordered) = (pods.len(), in_order(pods, &mut pace).await);
     // warning -> the first pod by name, and how many there are
     let mut found: BTreeMap<String, (String, usize)> = BTreeMap::new();

@@ -33,6 +33,10 @@ impl Plugin for LimitRanger {
         (is_of || resizes) && !write.old.is_some_and(is_deleted)
     }
 
+    fn decides_by(&self) -> &'static [ReadFrom] {
+        &[RANGES]
+    }
+
     fn mutate<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,
@@ -42,10 +46,11 @@ impl Plugin for LimitRanger {
         let Some(pod) = object.as_object_mut().filter(|_| write.of.resource == "pods") else {
             return Eventual::Now(Ok(()));
         };
-        let ranges = tools.lookup.in_namespace(RANGES, write.of.namespace);
-        if ranges.is_empty() {
-            return Eventual::Now(Ok(()));
-        }
+        let ranges = match tools.lookup.in_namespace(RANGES, write.of.namespace) {
+            Ok(ranges) if ranges.is_empty() => return Eventual::Now(Ok(())),
+            Ok(ranges) => ranges,
+            Err(unknown) => return Eventual::Now(Err(unknown)),
+        };
         Eventual::later(async move {
             let mut meter = tools.lease.meter();
             for (at, range) in ranges.iter().enumerate() {
@@ -65,7 +70,10 @@ impl Plugin for LimitRanger {
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
         let judge = if write.of.resource == "pods" { judge_pod } else { judge_claim };
-        let ranges = tools.lookup.in_namespace(RANGES, write.of.namespace);
+        let ranges = match tools.lookup.in_namespace(RANGES, write.of.namespace) {
+            Ok(ranges) => ranges,
+            Err(unknown) => return Eventual::Now(Err(unknown)),
+        };
         let Some(judged) = object.as_object().filter(|_| !ranges.is_empty()) else {
             return Eventual::Now(Ok(()));
         };

@@ -30,6 +30,10 @@ impl Plugin for NodeDeclaredFeatureValidator {
         write.updates() && (write.is_of("", "pods") || write.is_of_part("", "pods", "resize"))
     }
 
+    fn decides_by(&self) -> &'static [ReadFrom] {
+        &[NODES]
+    }
+
     fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,

@@ -54,6 +54,9 @@ impl Plugin for NodeRestriction {
         if is_token(write) {
             return Eventual::later(async move { node_tokens::admit(write, node, object, tools).await });
         }
+        if write.deletes() && write.is_of(SLICES.0, SLICES.1) && !node.is_empty() {
+            return Eventual::later(async move { delete_slice(write, node, tools).await });
+        }
         Eventual::Now(admit(write, node, object, tools))
     }
 }
@@ -97,6 +100,21 @@ pub(super) fn stored(
     let found = tools.lookup.cached(from, namespace, name);
     let found = found.ok_or_else(|| Status::not_found(from.0, kind, name))?;
     serde_json::from_slice(&found.untyped_json()).map_err(Status::internal)
+}
+
+/// Upstream looks at the slice that is there when it is deleted, not at what a cache has of it.
+async fn delete_slice(write: &WriteAttributes<'_>, node: &str, tools: &Tools<'_>) -> Result<(), Status> {
+    let name = write.of.name;
+    let found = tools.lookup.live(SLICES, "", name).wait().await?;
+    let found = found.ok_or_else(|| Status::not_found(SLICES.0, SLICES.1, name))?;
+    let slice: Stored = serde_json::from_slice(&found.untyped_json()).map_err(Status::internal)?;
+    match slice.spec.node_name == node {
+        true => Ok(()),
+        false => {
+            let why = "can only delete ResourceSlice with the same NodeName as the requesting node";
+            Err(write.forbidden_as(name, why))
+        }
+    }
 }
 
 fn admit(write: &WriteAttributes<'_>, node: &str, object: &Value, tools: &Tools<'_>) -> Result<(), Status> {
@@ -176,9 +194,10 @@ impl Restricted<'_> {
                 "unexpected operation {operation:?}, node {node:?} can only create and delete mirror pods"
             )));
         }
-        // One that is not there is for the deletion to say.
-        let pod = stored(self.tools, PODS, "pod", self.write.of.namespace, self.write.of.name);
-        if pod.is_ok_and(|pod| pod.spec.node_name != node) {
+        // Whose a pod is that is not known nobody can tell: it is not there, or not yet in the cache, which
+        // is seen when it is looked at again.
+        let pod = stored(self.tools, PODS, "pods", self.write.of.namespace, self.write.of.name)?;
+        if pod.spec.node_name != node {
             let why = format!("node {node:?} can only delete pods with spec.nodeName set to itself");
             return Err(self.refuse(&why));
         }
@@ -378,15 +397,6 @@ impl Restricted<'_> {
             return Err(
                 "can only create ResourceSlice with the same NodeName as the requesting node".to_owned()
             );
-        }
-        if self.write.deletes() {
-            // One that is not there is for the deletion to say; no slice changes its node.
-            let slice = stored(self.tools, SLICES, "resourceslice", "", self.write.of.name);
-            if slice.is_ok_and(|slice| slice.spec.node_name != self.node) {
-                return Err(
-                    "can only delete ResourceSlice with the same NodeName as the requesting node".to_owned()
-                );
-            }
         }
         Ok(())
     }

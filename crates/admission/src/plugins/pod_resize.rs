@@ -24,6 +24,10 @@ impl Plugin for PodResizeValidator {
         write.updates() && write.is_of_part("", "pods", "resize")
     }
 
+    fn decides_by(&self) -> &'static [ReadFrom] {
+        &[NODES]
+    }
+
     fn validate_by_policy<'a>(
         &'a self,
         write: &'a WriteAttributes<'a>,

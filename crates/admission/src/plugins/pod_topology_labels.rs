@@ -3,10 +3,11 @@
 //!
 //! Source: kubernetes v1.36.3 `plugin/pkg/admission/podtopologylabels`.
 
-use forebay_strategy::value::{Members, child_made, child_or_empty, set, text};
+use forebay_api::Eventual;
+use forebay_strategy::value::{child_made, set};
 use serde_json::Value;
 
-use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes};
+use crate::plugin::{Admitted, Plugin, ReadFrom, Tools, WriteAttributes, value_of};
 
 const NODES: ReadFrom = ("", "nodes");
 const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
@@ -28,24 +29,31 @@ impl Plugin for PodTopologyLabels {
         object: &'a mut Value,
         tools: &'a Tools<'a>,
     ) -> Admitted<'a> {
-        write.filled(object, |object| {
-            let target = child_or_empty(object, "target");
-            let node = match write.of.subresource {
-                "" => text(child_or_empty(object, "spec"), "nodeName"),
-                _ if text(target, "kind") == "Node" => text(target, "name"),
-                _ => "",
-            };
-            if !node.is_empty()
-                && let Some(node) = tools.class(NODES, node)
+        let node = match (write.of.subresource, &object["target"]) {
+            ("", _) => object["spec"]["nodeName"].as_str(),
+            (_, target) if target["kind"] == "Node" => target["name"].as_str(),
+            _ => None,
+        };
+        let Some(node) = node.filter(|node| !node.is_empty()) else { return Eventual::Now(Ok(())) };
+        if let Some(known) = tools.class(NODES, node) {
+            label(object, &known);
+            return Eventual::Now(Ok(()));
+        }
+        let node = node.to_owned();
+        // It is new, or the cache is filled. One that there is not has no labels.
+        Eventual::later(async move {
+            if let Some(found) = tools.lookup.live(NODES, "", &node).wait().await?
+                && let Some(known) = value_of(&found)
             {
-                label(object, &node);
+                label(object, &known);
             }
             Ok(())
         })
     }
 }
 
-fn label(object: &mut Members, node: &Value) {
+fn label(object: &mut Value, node: &Value) {
+    let Some(object) = object.as_object_mut() else { return };
     for name in LABELS {
         if let Some(value) = node["metadata"]["labels"].get(name) {
             set(child_made(child_made(object, "metadata"), "labels"), name, Some(value.clone()));

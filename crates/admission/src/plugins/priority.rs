@@ -66,7 +66,7 @@ fn priority(pod: &mut Members, old: Option<&Members>, tools: &Tools<'_>) -> Resu
         return Ok(());
     }
     let class = match text(spec, "priorityClassName") {
-        "" => default_priority(tools),
+        "" => default_priority(tools)?,
         name => Some(
             tools
                 .class(CLASSES, name)
@@ -98,10 +98,10 @@ fn priority(pod: &mut Members, old: Option<&Members>, tools: &Tools<'_>) -> Resu
 }
 
 /// The class of pods that name none: the lowest of those that are said to be it.
-fn default_priority(tools: &Tools<'_>) -> Option<Value> {
-    let marked = tools.marked_classes(CLASSES, "\"globalDefault\":true").into_iter();
-    let default = marked.filter(|class| class["globalDefault"] == true);
-    default.min_by_key(|class| class["value"].as_i64())
+fn default_priority(tools: &Tools<'_>) -> Result<Option<Value>, String> {
+    let marked = tools.marked_classes(CLASSES, "\"globalDefault\":true").map_err(|status| status.message)?;
+    let default = marked.into_iter().filter(|class| class["globalDefault"] == true);
+    Ok(default.min_by_key(|class| class["value"].as_i64()))
 }
 
 /// A second default is refused.
@@ -110,7 +110,7 @@ fn only_one_default(class: &Members, tools: &Tools<'_>) -> Result<(), String> {
         return Ok(());
     }
     let own = text(child_or_empty(class, "metadata"), "name");
-    match default_priority(tools).as_ref().and_then(name_of).filter(|name| *name != own) {
+    match default_priority(tools)?.as_ref().and_then(name_of).filter(|name| *name != own) {
         Some(name) => {
             Err(format!("PriorityClass {name} is already marked as default. Only one default can exist"))
         }

@@ -127,6 +127,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::tokens::UsedSecret;
 
     /// One Secret, or none, or nothing that can be read.
     struct One(Result<Value, Status>);
@@ -136,6 +137,10 @@ mod tests {
             assert_eq!((resource, namespace, name), ("secrets", "kube-system", "bootstrap-token-abcdef"));
             let secret = self.0.clone()?;
             Ok(serde_json::from_value(secret).expect("an object"))
+        }
+
+        fn used(&self, secret: UsedSecret) {
+            panic!("it is no service account's: {secret:?}");
         }
     }
 

@@ -27,6 +27,9 @@ const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 /// On a Secret whose token is no longer to be used, though it is still there.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
+/// On a Secret whose token was used, with the day.
+pub const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
+
 const INVALIDATED: &str = "service account token has been invalidated";
 const LEGACY_INVALIDATED: &str = "Token has been invalidated";
 
@@ -42,6 +45,19 @@ pub trait Grounds: Send + Sync {
         namespace: &str,
         name: &str,
     ) -> impl Future<Output = Result<Found, Status>> + Send;
+
+    /// Hears of a Secret that it has to say that its token was used.
+    fn used(&self, secret: UsedSecret);
+}
+
+/// A Secret that does not say of a day on which its token was used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsedSecret {
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    /// `2006-01-02`, in UTC.
+    pub day: String,
 }
 
 /// What a look at an object is for.
@@ -119,7 +135,7 @@ pub async fn still_stands(
         presented.note(|| TokenUse::Legacy { subject: claims.sub.clone() });
     }
     if token.is_legacy {
-        return legacy(grounds, claims, presented, lookup).await;
+        return legacy(grounds, now, claims, presented, lookup).await;
     }
     let caller = bound(grounds, now, claims).await?;
     if let Some(warn_after) = claims.bound.warnafter.map(|at| at as i64).filter(|at| *at != 0) {
@@ -201,6 +217,7 @@ async fn is_there(
 
 async fn legacy(
     grounds: &impl Grounds,
+    now: Timestamp,
     claims: &Claims,
     presented: &Presented<'_>,
     lookup: bool,
@@ -222,7 +239,7 @@ async fn legacy(
         return Err("sub claim is invalid".into());
     }
     if lookup {
-        is_kept(grounds, claims, &account, presented).await?;
+        is_kept(grounds, now, claims, &account, presented).await?;
     }
     Ok(user(namespace, &account, BTreeMap::new()))
 }
@@ -230,6 +247,7 @@ async fn legacy(
 /// Whether a token that is kept in a Secret still is, and its service account still is the same.
 async fn is_kept(
     grounds: &impl Grounds,
+    now: Timestamp,
     claims: &Claims,
     account: &Reference,
     presented: &Presented<'_>,
@@ -253,6 +271,11 @@ async fn is_kept(
     if *uid != account.uid {
         return Err(format!("ServiceAccount UID ({uid}) does not match claim ({})", account.uid));
     }
+    // One that is marked is used, too: whoever looks for tokens that nobody needs goes by that.
+    if let Some(day) = unsaid_day(&secret, now) {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        grounds.used(UsedSecret { namespace, name, uid: secret.metadata.uid.clone(), day });
+    }
     if secret.metadata.labels.get(INVALID_SINCE).is_some_and(|since| !since.is_empty()) {
         presented.note(|| TokenUse::Invalidated { secret: name.to_owned(), namespace: namespace.to_owned() });
         return Err(format!(
@@ -267,6 +290,16 @@ async fn is_kept(
         (false, secret) => TokenUse::Manual { secret },
     });
     Ok(())
+}
+
+/// The day, unless a Secret says that its token was used on it, or on the next one: another server's clock may
+/// be ahead.
+fn unsaid_day(secret: &Found, now: Timestamp) -> Option<String> {
+    let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+    let said = secret.metadata.labels.get(LAST_USED).map_or("", String::as_str);
+    let tomorrow = now.saturating_add(SignedDuration::from_hours(24)).unwrap_or(Timestamp::MAX);
+    let today = day(now);
+    (said != today && said != day(tomorrow)).then_some(today)
 }
 
 async fn service_account(grounds: &impl Grounds, namespace: &str, name: &str) -> Result<Found, String> {

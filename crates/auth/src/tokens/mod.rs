@@ -32,7 +32,7 @@ use forebay_api::Eventual;
 use forebay_apimachinery::caller::service_account_name as username;
 use serde_json::{Value, json};
 
-pub use account::{Found, Grounds, still_stands};
+pub use account::{Found, Grounds, LAST_USED, UsedSecret, still_stands};
 pub use external::{ExternalKey, ExternalSigner, ToldToOthers};
 pub use jwt::{Claims, Reference};
 pub use keys::{KeyError, SigningKey, TokenKeys, public_halves};

@@ -153,6 +153,17 @@ impl Extensions {
     pub fn now(&self) -> Arc<Vec<Extension>> {
         self.0.load_full()
     }
+
+    /// The resource of a kind in `api_version`, `group/version`, as far as is known.
+    ///
+    /// Cost: the versions there are, and the resources of that one.
+    pub fn resource_of(&self, api_version: &str, kind: &str) -> Option<ExtensionResource> {
+        let (group, version) = api_version.split_once('/')?;
+        let all = self.0.load();
+        // Once: for a question.
+        let of = all.iter().find(|known| (&*known.group, &*known.version) == (group, version))?;
+        of.resources.iter().find(|known| &*known.response_kind.kind == kind).cloned()
+    }
 }
 
 impl Extension {
@@ -248,6 +259,28 @@ mod tests {
         let items = list["items"].as_array().or(list["groups"].as_array()).expect("a list");
         let is_it = |item: &&Value| item["metadata"]["name"] == name || item["name"] == name;
         items.iter().find(is_it).unwrap_or(&Value::Null).clone()
+    }
+
+    #[test]
+    fn a_kind_leads_to_its_resource_in_the_version_that_is_named() {
+        let mut v1 = wardle("v1", 10);
+        let response_kind = ExtensionKind { kind: "Fischer".into(), ..ExtensionKind::default() };
+        let (resource, scope) = ("fischers".into(), "Cluster".into());
+        v1.resources =
+            vec![ExtensionResource { resource, response_kind, scope, ..ExtensionResource::default() }].into();
+        let all = Extensions::default();
+        all.replace(vec![v1, wardle("v2", 20)]);
+        let found =
+            |api_version: &str, kind: &str| all.resource_of(api_version, kind).map(|known| known.resource);
+        assert_eq!(found("wardle.example.com/v1", "Fischer").as_deref(), Some("fischers"));
+        for (api_version, kind) in [
+            ("wardle.example.com/v1", "Flunder"),
+            ("wardle.example.com/v2", "Fischer"),
+            ("example.com/v1", "Fischer"),
+            ("v1", "Fischer"),
+        ] {
+            assert_eq!(found(api_version, kind), None, "{api_version} {kind}");
+        }
     }
 
     #[test]

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 use super::texts::texts;
 use crate::handler::{Handler, Head};
 use crate::request_info::{Confined, RequestInfo};
-use crate::status::Failure;
 
 /// Whether the subject of the review, or who asks if it is about oneself, may do what it says.
 ///
@@ -119,15 +118,18 @@ fn label_requirement(requirement: &Value) -> Option<LabelRequirement> {
         .ok()
 }
 
-/// What the one who asks may do in a namespace.
-///
 /// # Errors
 /// 400 without a namespace.
-pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Failure> {
-    let namespace = review["spec"]["namespace"].as_str().unwrap_or("");
-    if namespace.is_empty() {
-        return Err(Status::bad_request("no namespace on request").into());
+pub fn has_namespace(review: &Value) -> Result<(), Status> {
+    match review["spec"]["namespace"].as_str().unwrap_or("") {
+        "" => Err(Status::bad_request("no namespace on request")),
+        _ => Ok(()),
     }
+}
+
+/// What the one who asks may do in a namespace.
+pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Value {
+    let namespace = review["spec"]["namespace"].as_str().unwrap_or("");
     let mut rules = Rules::default();
     handler.access.rules(&head.asker.caller(), namespace, &mut rules);
     let resources = rules.resources.iter().map(|rule| {
@@ -150,5 +152,5 @@ pub fn rules(handler: &Handler, head: &Head, review: &Value) -> Result<Value, Fa
     if !rules.errors.is_empty() {
         review["status"]["evaluationError"] = told_together(&rules.errors).into();
     }
-    Ok(review)
+    review
 }

@@ -11,7 +11,6 @@ use forebay_reads::rfc3339;
 
 use super::texts::texts;
 use crate::handler::{Handler, Head};
-use crate::status::Failure;
 
 /// Who asks, as the server sees it.
 pub fn self_subject(handler: &Handler, head: &Head) -> Value {
@@ -21,15 +20,18 @@ pub fn self_subject(handler: &Handler, head: &Head) -> Value {
     })
 }
 
-/// Whom a token stands for.
-///
 /// # Errors
 /// 400 without a token.
-pub async fn token(handler: &Handler, mut review: Value) -> Result<Value, Failure> {
-    let token = review["spec"]["token"].as_str().unwrap_or("").to_string();
-    if token.is_empty() {
-        return Err(Status::bad_request("token is required for TokenReview in authentication").into());
+pub fn has_token(review: &Value) -> Result<(), Status> {
+    match review["spec"]["token"].as_str().unwrap_or("") {
+        "" => Err(Status::bad_request("token is required for TokenReview in authentication")),
+        _ => Ok(()),
     }
+}
+
+/// Whom a token stands for.
+pub async fn token(handler: &Handler, mut review: Value) -> Value {
+    let token = review["spec"]["token"].as_str().unwrap_or("").to_string();
     let audiences = texts(&review["spec"]["audiences"]);
     review["status"] = match handler.authenticator.review(&token, &audiences).await {
         Ok(known) => json!({
@@ -39,7 +41,7 @@ pub async fn token(handler: &Handler, mut review: Value) -> Result<Value, Failur
         }),
         Err(why) => json!({ "user": {}, "error": why.to_string() }),
     };
-    Ok(review)
+    review
 }
 
 fn user_info(user: &Caller) -> Value {

@@ -9,8 +9,10 @@ mod identity;
 mod texts;
 mod token_request;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use forebay_api::{Answer, Outcome, ReviewRequest};
+use forebay_api::{Answer, Completes, Outcome, ReviewRequest};
 use forebay_apimachinery::{GroupVersionKind, Status};
 use forebay_catalog::Target;
 use forebay_schema::builtin::{codec, table};
@@ -46,7 +48,17 @@ pub fn of(target: &Target) -> Option<Review> {
     }
 }
 
-/// Answers a POST.
+/// What is made of a review before rules and webhooks judge it, and refused whoever may.
+pub fn completes(handler: &Handler, review: Review) -> Option<Completes> {
+    match review {
+        Review::TokenRequest => Some(Arc::new(token_request::Completing::of(handler))),
+        Review::Token => Some(Arc::new(identity::has_token)),
+        Review::SelfSubjectRules => Some(Arc::new(access::has_namespace)),
+        Review::SelfSubject | Review::Access => None,
+    }
+}
+
+/// Answers a POST that is complete.
 ///
 /// # Errors
 /// 400 and 422 for what makes no sense.
@@ -62,9 +74,9 @@ pub async fn answer(
     }
     let mut object = match review {
         Review::SelfSubject => identity::self_subject(handler, head),
-        Review::Token => identity::token(handler, incoming.value).await?,
+        Review::Token => identity::token(handler, incoming.value).await,
         Review::Access => access::subject(handler, head, incoming.value, &incoming.evaluation_error).await,
-        Review::SelfSubjectRules | Review::TokenRequest => access::rules(handler, head, &incoming.value)?,
+        Review::SelfSubjectRules | Review::TokenRequest => access::rules(handler, head, &incoming.value),
     };
     let gvk = &target.served.gvk;
     object["kind"] = (&*gvk.kind).into();

@@ -1,18 +1,20 @@
 //! A token for a service account: `kubectl create token`.
 //!
-//! In: a `TokenRequest`, posted to a service account. Out: the same with the token in its status.
+//! In: a `TokenRequest`, posted to a service account. Out: the same, complete, for those who judge it; then
+//! with the token in its status.
 //!
 //! Source: kubernetes v1.36.3 `registry/core/serviceaccount/storage/token.go`.
 
 use std::sync::Arc;
 
-use forebay_api::{Answer, Api, Eventual, Outcome, ReviewRequest};
+use forebay_api::{Answer, Api, Awaited, Completion, Eventual, Outcome, ReviewRequest};
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Cause, CauseReason, GroupVersionKind, Reason, Status};
-use forebay_auth::tokens::{Grant, Reference};
+use forebay_auth::tokens::{Grant, Reference, ServiceAccountTokens};
 use forebay_catalog::Target;
 use forebay_reads::rfc3339;
+use forebay_rt::Clock;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +28,7 @@ use crate::tokens::read;
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
 
+/// Where a webhook has taken away what there is by default.
 const EXPIRATION_DEFAULT_SECONDS: i64 = 3600;
 const EXPIRATION_MIN_SECONDS: i64 = 600;
 const EXPIRATION_MAX_SECONDS: i64 = 1 << 32;
@@ -73,10 +76,41 @@ struct BoundTo {
     node: Option<Reference>,
 }
 
-/// Answers a POST to a service account's `token`.
+/// What a request for a token becomes once who may fill in has: the account's own, for somebody, and valid.
+pub struct Completing {
+    api: Arc<dyn Api>,
+    accounts: Arc<ServiceAccountTokens>,
+    clock: Clock,
+}
+
+impl Completing {
+    pub fn of(handler: &Handler) -> Completing {
+        let (api, accounts, clock) = (handler.api.clone(), handler.accounts.clone(), handler.clock.clone());
+        Completing { api, accounts, clock }
+    }
+
+    async fn complete_now(&self, target: &Target, request: &mut Value) -> Result<(), Status> {
+        let (namespace, name) = (target.namespace(), target.name());
+        check_name(request, name)?;
+        let account: Found = read(&*self.api, "serviceaccounts", namespace, name).await?;
+        let account = account.reference();
+        check_uid(request, &account)?;
+        let now = forebay_reads::timestamp(&self.clock);
+        fill_in(request, &account, &self.accounts.config().api_audiences, now);
+        validate(request)
+    }
+}
+
+impl Completion for Completing {
+    fn complete<'a>(&'a self, target: &'a Target, request: &'a mut Value) -> Awaited<'a, ()> {
+        Eventual::later(self.complete_now(target, request))
+    }
+}
+
+/// Answers a POST to a service account's `token`, which is complete.
 ///
 /// # Errors
-/// 400, 404, 409 and 422 in kube-apiserver's words.
+/// 400, 404 and 409 in kube-apiserver's words.
 pub async fn answer(
     handler: &Handler,
     head: &Head,
@@ -86,13 +120,8 @@ pub async fn answer(
     let api = &*handler.api;
     let (mut request, mut warnings) = (incoming.value, incoming.warnings);
     let (namespace, name) = (target.namespace(), target.name());
-    check_name(&request, name)?;
-    let account: Found = read(api, "serviceaccounts", namespace, name).await?;
-    let account = account.reference();
-    check_uid(&request, &account)?;
+    let account = account_of(&request);
     let now = handler.timestamp();
-    fill_in(&mut request, &account, handler.accounts.config().api_audiences.as_slice(), now);
-    validate(&request)?;
     let bound = bound_to(api, &request["spec"]["boundObjectRef"], namespace, name).await?;
     let mut seconds = asked_seconds(&request);
     let max = handler.accounts.config().max_expiration.map(|max| max.as_secs() as i64);
@@ -123,7 +152,11 @@ pub async fn answer(
     };
     let token = token.map_err(|error| Status::internal(format!("failed to generate token: {error}")))?;
     head.note("authentication.kubernetes.io/issued-credential-id", &format!("JTI={}", grant.id));
-    let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+    // No later than the token itself is over.
+    let expires = made_at(&request)
+        .unwrap_or(now)
+        .saturating_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(Timestamp::MAX);
     request["status"] = json!({ "token": token, "expirationTimestamp": rfc3339(expires) });
     let json = super::json(&GroupVersionKind::new(GROUP, "v1", KIND), &request)?;
     Ok(Answer { outcome: Outcome::Created(json), warnings })
@@ -158,6 +191,17 @@ impl Found {
     }
 }
 
+/// Whose the token is that a complete request asks for.
+fn account_of(request: &Value) -> Reference {
+    let text = |member: &str| request["metadata"][member].as_str().unwrap_or_default().to_owned();
+    Reference { name: text("name"), uid: text("uid") }
+}
+
+/// When it was complete.
+fn made_at(request: &Value) -> Option<Timestamp> {
+    request["metadata"]["creationTimestamp"].as_str()?.parse().ok()
+}
+
 /// A name in the body is that of the service account, or none. The namespace has been looked at.
 fn check_name(request: &Value, name: &str) -> Result<(), Status> {
     let given = request["metadata"]["name"].as_str().unwrap_or("");
@@ -181,6 +225,9 @@ fn check_uid(request: &Value, account: &Reference) -> Result<(), Status> {
 }
 
 fn fill_in(request: &mut Value, account: &Reference, audiences: &[String], now: Timestamp) {
+    if let Some(members) = request.as_object_mut() {
+        members.remove("status");
+    }
     let metadata = &mut request["metadata"];
     metadata["name"] = json!(account.name);
     metadata["uid"] = json!(account.uid);

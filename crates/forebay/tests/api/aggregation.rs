@@ -216,6 +216,44 @@ async fn what_another_server_serves_is_discovered_here() {
     assert!(message.code == 200 && has("wardle.Flunder") && has(metadata));
 }
 
+/// Who lets an object hold up its owner's end may set finalizers on that, whoever serves it.
+#[tokio::test]
+async fn owners_may_be_of_kinds_that_another_server_serves() {
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let world = World::with(&["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]).await;
+    world.register().await;
+    let is_known = |document: &Value| document.to_string().contains("flunders");
+    world.until("/apis", AGGREGATED_DISCOVERY, is_known).await;
+    let rule = |group: &str, resource: &str, verb: &str| json!({ "apiGroups": [group], "resources": [resource], "verbs": [verb] });
+    let role = |name: &str, rule: Value| json!({ "metadata": { "name": name }, "rules": [rule] });
+    let binding = |name: &str| {
+        let reference = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name });
+        let bob = json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob" }]);
+        json!({ "metadata": { "name": name }, "roleRef": reference, "subjects": bob })
+    };
+    let grant = async |name: &str, rule: Value| {
+        world.admin.post(&format!("{RBAC}/roles"), &role(name, rule)).await.expect(201);
+        world.admin.post(&format!("{RBAC}/rolebindings"), &binding(name)).await.expect(201);
+    };
+    grant("maps", rule("", "configmaps", "create")).await;
+    let owned_by = async |kind: &str| {
+        let owner = json!([{
+            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": kind, "name": "f", "uid": "u", "blockOwnerDeletion": true,
+        }]);
+        let map = json!({ "metadata": { "name": "m", "ownerReferences": owner } });
+        let ask = Ask::post("/api/v1/namespaces/default/configmaps", &map);
+        world.admin.ask(ask.header("impersonate-user", "bob")).await
+    };
+    let refused = owned_by("Flunder").await.expect(403);
+    let why =
+        "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
+    assert!(text(&refused, "/message").contains(why), "{refused}");
+    let unknown = owned_by("Other").await.expect(403);
+    assert!(text(&unknown, "/message").contains("no matches for kind \"Other\""), "{unknown}");
+    grant("finalizers", rule(GROUP, "flunders/finalizers", "update")).await;
+    owned_by("Flunder").await.expect(201);
+}
+
 #[tokio::test]
 async fn a_server_without_the_newer_discovery_is_discovered_by_the_older() {
     let world = World::new().await;

@@ -166,6 +166,7 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             let normal = incoming::normalize(target, &gvk, value, problems, body, write.validation)?;
             (write.proposed, write.problems, write.entries_sent) =
                 (normal.value, normal.warnings, normal.entries);
+            strategy::default_review(&gvk, &mut write.proposed);
             note(write, &gvk, &write.proposed)?;
             place(target, &mut write.proposed)?;
             let repeated = strategy::dedup_owner_references(&mut write.proposed);
@@ -179,15 +180,8 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             if write.is_change() {
                 return has_the_name(target, &write.proposed);
             }
-            if matches!(write.input, Input::Review(_)) {
-                match target.subresource {
-                    None => forget_system_fields(&mut write.proposed),
-                    // A request for a token is about the account of the path.
-                    Some(_) if name_of(&write.proposed).is_empty() => {
-                        write.proposed["metadata"]["name"] = target.name().into();
-                    }
-                    Some(_) => {}
-                }
+            if matches!(write.input, Input::Review(_)) && target.subresource.is_none() {
+                forget_system_fields(&mut write.proposed);
             }
         }
         Input::Patch(_) => same_name(target, &write.proposed)?,

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use forebay_api::Completes;
 use forebay_apimachinery::Status;
 use forebay_catalog::errors;
 use forebay_catalog::limits::ROUNDS_MAX;
@@ -28,10 +29,20 @@ use crate::services::{WriteClaims, is_unanswered, take_part};
 
 /// Passes a write by which nothing is stored through all that could refuse it.
 ///
+/// - `completes`: what is made of it once it is filled in.
+///
 /// # Errors
 /// The refusal.
-pub(crate) async fn judge(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(), Status> {
-    pass(write, context, Is::Decode..=Is::ValidateByPolicy).await.map(drop)
+pub(crate) async fn judge(
+    write: &mut Write<'_>,
+    context: &Arc<Context>,
+    completes: Option<Completes>,
+) -> Result<(), Status> {
+    pass(write, context, Is::Decode..=Is::Mutate).await?;
+    if let Some(completes) = completes {
+        completes.complete(write.target, &mut write.proposed).wait().await?;
+    }
+    pass(write, context, Is::Escalate..=Is::ValidateByPolicy).await.map(drop)
 }
 
 /// Asks who judges writes by policy alone: of a deletion, before it is known what is there, and of a

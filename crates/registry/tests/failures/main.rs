@@ -14,4 +14,5 @@ mod old;
 mod patched;
 mod stale;
 mod store;
+mod unseen;
 mod world;

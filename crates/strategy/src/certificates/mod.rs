@@ -109,7 +109,6 @@ fn prepare_create(request: &mut Members, context: &Context<'_>) {
         let extra = user.extra.iter().map(|(key, values)| (key.clone(), Value::from(values.clone())));
         let extra: Members = extra.collect();
         set(spec, "extra", (!extra.is_empty()).then_some(Value::Object(extra)));
-        set(spec, "extra", (!user.extra.is_empty()).then(|| serde_json::json!(user.extra)));
     }
     reset_status(request, context);
 }
