@@ -343,7 +343,7 @@ pub const CLAIMS: &[Claim] = &[
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201).says("system:masters"),
     ], &["everyone_learns_who_they_are"])),
     claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
-    claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change"])),
+    claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change", "policies_judge_requests_for_tokens_that_are_complete", "a_secret_says_on_which_day_its_token_was_used_last"])),
     claim(WHO, "`/.well-known/openid-configuration`, `/openid/v1/jwks`", Partly(&[
         get("/.well-known/openid-configuration", 401).anonymous(), get("/openid/v1/jwks", 401).anonymous(), get("/openid/v1/jwks", 200),
     ], &["others_learn_issuer_and_keys"])),
