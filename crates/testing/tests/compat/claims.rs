@@ -357,7 +357,7 @@ pub const CLAIMS: &[Claim] = &[
         "what_is_there_is_judged_with_every_change_but_that_of_its_status",
     ])),
     claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
-    claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change"])),
+    claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change", "policies_judge_requests_for_tokens_that_are_complete", "a_secret_says_on_which_day_its_token_was_used_last"])),
     claim(WHO, "an external signer (`--service-account-signing-endpoint`, KEP-740)", Tests(&[
         "tokens_are_signed_by_who_was_named_and_verified_by_its_keys_as_they_change", "a_token_lives_no_longer_than_its_signer_signs_for",
         "while_the_signer_is_away_its_tokens_are_good_and_there_are_no_new_ones", "what_a_signer_puts_around_claims_is_checked",
