@@ -124,6 +124,11 @@ impl<T: Layer> Backend for T {
         self.below().hindered()
     }
 
+    fn rekeyed(&self, seen: u64) -> BoxFuture<'_, u64> {
+        let below = self.below();
+        Box::pin(async move { below.rekeyed(seen).await })
+    }
+
     fn size(&self) -> Size {
         self.below().size()
     }

@@ -21,6 +21,7 @@ mod layer;
 mod pages;
 mod told;
 mod txn;
+mod undecrypted;
 
 pub use contract::{Backend, Sent, Size};
 pub use error::{FeedError, ReadError, TxnError};
@@ -29,3 +30,4 @@ pub use layer::Layer;
 pub use pages::Pages;
 pub use told::{GiveWay, Rewrite, Tell, Told};
 pub use txn::{BoxFuture, Change, Expect, Op, Range, RangePage, Txn, TxnResponse, Versioned};
+pub use undecrypted::{undecrypted, why_undecrypted};

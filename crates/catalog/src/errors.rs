@@ -50,6 +50,7 @@ pub fn cache(error: &watchcache::ReadError) -> Status {
         | watchcache::ReadError::Busy { retry_after_seconds } => {
             Status::new(Reason::TooManyRequests, error.to_string()).retry_after(*retry_after_seconds)
         }
+        watchcache::ReadError::Undecrypted { .. } => Status::internal(error),
         watchcache::ReadError::Store(error) => read(error),
         watchcache::ReadError::Closed => shutting_down(),
     }

@@ -197,6 +197,10 @@ impl Backend for Instrumented {
         self.below.hindered()
     }
 
+    fn rekeyed(&self, seen: u64) -> BoxFuture<'_, u64> {
+        self.below.rekeyed(seen)
+    }
+
     fn size(&self) -> Size {
         self.below.size()
     }

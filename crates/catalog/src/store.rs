@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_apimachinery::{Key, Reason, Revision, Status};
-use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse, Versioned};
+use forebay_backend::{Backend as _, Expect, Op, Txn, TxnResponse, Versioned, why_undecrypted};
 use forebay_object::{Interner, Object, Scope};
 use forebay_rt::Clock;
-use forebay_schema::builtin::protobuf;
 use forebay_watchcache::limits::FRESH_WAIT;
 use forebay_watchcache::{Cacher, Reach, Snapshot};
 
@@ -213,6 +212,11 @@ impl Store {
         }
     }
 
+    /// Why some of what is kept cannot be read for now, if that is so.
+    pub fn hindered(&self) -> Option<String> {
+        self.backend.hindered()
+    }
+
     pub fn scope(&self) -> Scope {
         self.cacher.resource().layout.scope
     }
@@ -302,7 +306,9 @@ impl Store {
     /// The object as the cache has it.
     pub fn cached(&self, key: &Key) -> Option<Current> {
         let snapshot = self.cacher.snapshot().ok()?;
-        snapshot.get(key).map(|object| Current { object: object.clone() })
+        // What is there under a key that is not decrypted is an earlier one.
+        let object = snapshot.get(key).filter(|_| !snapshot.may_be_undecrypted(key))?;
+        Some(Current { object: object.clone() })
     }
 
     /// The object as the store has it now.
@@ -335,12 +341,7 @@ impl Store {
 
     /// What is at `key`, of which `value` is all that is known.
     fn corrupt(&self, key: &Key, revision: Revision, value: &[u8], error: &dyn std::fmt::Display) -> Status {
-        const IS_ENCRYPTED: &str = "identity transformer tried to read encrypted data";
-        let not_transformable = match value.strip_prefix(&protobuf::UNDECRYPTED_PREFIX) {
-            Some(why) => Some(String::from_utf8_lossy(why)),
-            None => value.starts_with(&protobuf::ENCRYPTED_PREFIX).then_some(IS_ENCRYPTED.into()),
-        };
-        let why = match not_transformable {
+        let why = match why_undecrypted(value) {
             Some(why) => format!("data from the storage is not transformable revision=0: {why}"),
             None => format!("object not decodable revision={revision}: {error}"),
         };

@@ -107,3 +107,6 @@ pub const EXPIRY_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Pods and volumes that are read for the rights of nodes before others have their turn: at some 10 us each
 /// 3 ms.
 pub const NODE_RIGHTS_BATCH: usize = 256;
+
+/// How often it is asked whether what leads to nodes can be read, while a start waits for it.
+pub const HINDERED_LOOK: Duration = Duration::from_millis(500);

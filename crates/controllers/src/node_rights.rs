@@ -15,7 +15,7 @@ use forebay_registry::{Informer, Notice, Registry};
 use forebay_rt::Tasks;
 use tokio::sync::watch;
 
-use crate::limits::NODE_RIGHTS_BATCH;
+use crate::limits::{HINDERED_LOOK, NODE_RIGHTS_BATCH};
 use crate::objects::{built_in, collection};
 
 /// What leads to nodes.
@@ -42,7 +42,9 @@ struct Source {
 }
 
 /// Follows what leads to nodes from now on, and returns once what is there is published: kubelets that come
-/// back to a server that starts are answered as before.
+/// back to a server that starts are answered as before. Where some of it cannot be read for now it returns as
+/// well, and nodes have no rights until it can: everybody else is served meanwhile. Cancel-safe: it is
+/// followed all the same.
 ///
 /// # Errors
 /// When something of it is not served.
@@ -52,8 +54,10 @@ pub async fn follow_node_rights(
     tasks: &Tasks,
 ) -> Result<(), Status> {
     let mut sources = Vec::with_capacity(SOURCES.len());
+    let mut stores = Vec::with_capacity(SOURCES.len());
     for (is, group, resource) in SOURCES {
         let served = built_in(registry, group, "v1", resource)?;
+        stores.push(served.stored()?);
         let informer = registry.informer(&collection(&served, None), &ListOptions::default())?;
         sources.push(Source { is, informer, is_synced: false });
     }
@@ -62,9 +66,21 @@ pub async fn follow_node_rights(
     };
     let (published, mut is_published) = watch::channel(false);
     tasks.spawn("rights of nodes", follow(in_force, sources, published));
-    // It ends with the task, when the server does.
-    let _ended = is_published.wait_for(|published| *published).await;
-    Ok(())
+    loop {
+        tokio::select! {
+            biased;
+            // It ends with the task, when the server does.
+            _ended = is_published.wait_for(|published| *published) => return Ok(()),
+            () = registry.clock().sleep(HINDERED_LOOK) => {}
+        }
+        // What is there, and was not told yet, is waited for.
+        let Some(store) = stores.iter().find(|store| store.cacher.snapshot().is_err()) else { continue };
+        if let Some(why) = store.hindered() {
+            let resource = &*store.resource;
+            tracing::error!(resource, why, "nodes have no rights until it can be read");
+            return Ok(());
+        }
+    }
 }
 
 async fn follow(in_force: Arc<NodesInForce>, mut sources: [Source; 4], published: watch::Sender<bool>) {

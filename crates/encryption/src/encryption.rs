@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use forebay_rt::Clock;
-use forebay_schema::builtin::protobuf::{ENCRYPTED_PREFIX, UNDECRYPTED_PREFIX};
+use forebay_schema::builtin::protobuf::ENCRYPTED_PREFIX;
 
 use crate::chain::Opened;
 use crate::config::Reload;
@@ -20,6 +20,7 @@ use crate::failed::SealError;
 use crate::in_force::{InForce, Making, read_configuration};
 use crate::kms::{DataKeyRef, KmsProvider};
 use crate::metrics::{Counting, EncryptionMetrics};
+use crate::rekeyed::Rekeyed;
 use crate::rules::Places;
 
 /// What upstream says where nobody may decrypt.
@@ -42,6 +43,7 @@ pub struct Encryption {
     pub(crate) settings: EncryptionSettings,
     pub(crate) current: ArcSwap<InForce>,
     pub(crate) places: Places,
+    pub(crate) rekeyed: Rekeyed,
     metrics: Arc<EncryptionMetrics>,
 }
 
@@ -78,14 +80,14 @@ impl Encryption {
     /// # Errors
     /// What is wrong with the file, in upstream's words.
     pub async fn load(settings: EncryptionSettings) -> Result<Arc<Encryption>, String> {
-        let (places, metrics) = (Places::new(&settings.prefix), Arc::default());
+        let (places, metrics, rekeyed) = (Places::new(&settings.prefix), Arc::default(), Rekeyed::default());
         let (configuration, hash) = read_configuration(&settings.file, settings.reload)?;
-        let making = Making { places: &places, clock: &settings.clock, metrics: &metrics };
+        let making = Making { places: &places, clock: &settings.clock, metrics: &metrics, rekeyed: &rekeyed };
         let in_force = InForce::new(&configuration, hash, &making)?;
         in_force.prime().await;
         metrics.in_force(&in_force.hash);
         let current = ArcSwap::from_pointee(in_force);
-        Ok(Arc::new(Encryption { settings, current, places, metrics }))
+        Ok(Arc::new(Encryption { settings, current, places, rekeyed, metrics }))
     }
 
     pub fn metrics(&self) -> &Arc<EncryptionMetrics> {
@@ -112,6 +114,12 @@ impl Encryption {
     /// Why some of what is kept cannot be read for now, if that is so.
     pub fn hindered(&self) -> Option<String> {
         self.current.load().hindered()
+    }
+
+    /// Waits until values may be opened that could not be before: see [`forebay_backend::Backend::rekeyed`].
+    pub fn rekeyed(&self, seen: u64) -> impl Future<Output = u64> + Send + use<> {
+        let rekeyed = self.rekeyed.clone();
+        async move { rekeyed.after(seen).await }
     }
 
     /// Whether [`Encryption::lacks`] may find something at all.
@@ -150,7 +158,8 @@ impl Encryption {
     /// What `kept` at `key` stands for.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// Why it cannot be opened. One that [passes](SealError::passes) says nothing of what is kept: what is in
+    /// force may be other than what was asked by [`Encryption::lacks`]. It is to be asked again.
     pub fn open(&self, key: &str, kept: &Bytes) -> Result<OpenedValue, SealError> {
         let in_force = self.current.load();
         let Some((chain, resource)) = in_force.of(&self.places.of(key), &self.places) else {
@@ -167,9 +176,4 @@ impl Encryption {
         };
         Ok(OpenedValue { value, stale })
     }
-}
-
-/// What is handed on in place of a value that cannot be opened, so that whoever reads it says why.
-pub fn unreadable(why: &str) -> Bytes {
-    [UNDECRYPTED_PREFIX.as_slice(), why.as_bytes()].concat().into()
 }

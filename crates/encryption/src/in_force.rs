@@ -19,6 +19,7 @@ use crate::hash::hashed_bytes;
 use crate::kms::{KmsProvider, KmsSettings};
 use crate::limits;
 use crate::metrics::EncryptionMetrics;
+use crate::rekeyed::Rekeyed;
 use crate::rules::{KeyPlace, Places, ResourceName, ResourcePattern, ResourceRules};
 
 /// See the module's doc.
@@ -43,6 +44,7 @@ pub(crate) struct Making<'a> {
     pub(crate) places: &'a Places,
     pub(crate) clock: &'a Clock,
     pub(crate) metrics: &'a Arc<EncryptionMetrics>,
+    pub(crate) rekeyed: &'a Rekeyed,
 }
 
 /// Reads and checks a configuration; also the hash of its file.
@@ -276,6 +278,7 @@ fn plugin(
         clock: making.clock.clone(),
         tasks: tasks.clone(),
         metrics: making.metrics.clone(),
+        rekeyed: making.rekeyed.clone(),
     });
     plugins.push(Plugin { provider: provider.clone(), socket, timeout });
     Ok(provider)

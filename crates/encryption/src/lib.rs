@@ -15,6 +15,7 @@ mod in_force;
 mod kms;
 pub mod limits;
 mod metrics;
+mod rekeyed;
 mod reload;
 mod rules;
 mod store;
@@ -22,7 +23,7 @@ mod store;
 mod tests;
 
 pub use config::Reload;
-pub use encryption::{Encryption, EncryptionSettings, Lacking, OpenedValue, unreadable};
+pub use encryption::{Encryption, EncryptionSettings, Lacking, OpenedValue};
 pub use failed::SealError;
 pub use in_force::read_configuration;
 pub use metrics::{

@@ -35,6 +35,10 @@ pub const REFUSED_HOLD: Duration = Duration::from_secs(10);
 /// Such data keys that are remembered; the one that was refused first is forgotten. 2^12 x 100 B.
 pub const REFUSED_MAX: usize = 1 << 12;
 
+/// For how long a plugin that does not answer is not asked for the same again: who waits for it tries again
+/// soon, and all that wait are told by one request. Shorter than [`FEED_PAUSE`], so that a feed asks.
+pub const UNANSWERED_HOLD: Duration = Duration::from_millis(250);
+
 /// How often a plugin is asked how it is, while it is well and while it is not, and for how long what it last
 /// encrypted is written with once it is not: as upstream.
 pub const STATUS_PERIOD: Duration = Duration::from_secs(60);
@@ -69,3 +73,5 @@ pub const PART_VALUES: usize = 256;
 
 /// Between two questions to a plugin that does not answer, while a feed waits for it.
 pub const FEED_PAUSE: Duration = Duration::from_millis(500);
+
+const _: () = assert!(UNANSWERED_HOLD.as_millis() < FEED_PAUSE.as_millis());

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::config::Reload;
+use crate::config::{EncryptionConfiguration, Reload};
 use crate::encryption::Encryption;
 use crate::in_force::{InForce, Making, hash_of, read_configuration};
 use crate::limits;
@@ -57,8 +57,21 @@ impl Encryption {
         });
         let read = read.await.map_err(|error| error.to_string())??;
         let Some((configuration, hash)) = read else { return Ok(false) };
-        let making = Making { places: &self.places, clock: &self.settings.clock, metrics: self.metrics() };
-        let next = InForce::new(&configuration, hash, &making)?;
+        self.put_in_force(&configuration, hash).await
+    }
+
+    /// The same of what was read, which may be what is in force: the file was read twice.
+    pub(crate) async fn put_in_force(
+        &self,
+        configuration: &EncryptionConfiguration,
+        hash: String,
+    ) -> Result<bool, String> {
+        if self.current.load().hash == hash {
+            return Ok(false);
+        }
+        let Encryption { places, rekeyed, settings, .. } = self;
+        let making = Making { places, clock: &settings.clock, metrics: self.metrics(), rekeyed };
+        let next = InForce::new(configuration, hash, &making)?;
         next.prime().await;
         self.wait_until_well(&next).await?;
         let next = Arc::new(next);
@@ -66,6 +79,7 @@ impl Encryption {
         next.inherit(&earlier);
         self.metrics().in_force(&next.hash);
         self.current.store(next);
+        self.rekeyed.note();
         Ok(true)
     }
 

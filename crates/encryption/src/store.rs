@@ -2,18 +2,19 @@
 //!
 //! In and out: [`Backend`]'s. Values that cannot be opened are handed on as what says why, so that whoever
 //! reads them misses nothing else. While a plugin does not answer, a read fails as one of a store that does
-//! not answer, and a feed stands still. Never: a value of below in the clear.
+//! not answer, and a feed stands still; so where what is in force was replaced between a plugin's answer and
+//! the use of it. Never: a value of below in the clear; one that could be opened later as one that cannot.
 
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{
     Backend, BoxFuture, Change, Feed, FeedError, FeedStep, Follow, Op, Range, RangePage, ReadError, Sent,
-    Size, Txn, TxnError, TxnResponse, Versioned,
+    Size, Txn, TxnError, TxnResponse, Versioned, undecrypted,
 };
 use forebay_rt::Clock;
 
-use crate::encryption::{Encryption, Lacking, unreadable};
+use crate::encryption::{Encryption, Lacking};
 use crate::failed::SealError;
 use crate::limits;
 
@@ -36,8 +37,8 @@ impl EncryptedStore {
         }
         match self.below.commit(txn).await? {
             TxnResponse::Conflict(Some(found)) => {
-                self.asked(&key, &found).await.map_err(failed)?;
-                Ok(TxnResponse::Conflict(Some(opened(&self.encryption, &key, found))))
+                let found = self.ask_and_open(&key, found).await.map_err(failed)?;
+                Ok(TxnResponse::Conflict(Some(found)))
             }
             response => Ok(response),
         }
@@ -45,8 +46,7 @@ impl EncryptedStore {
 
     async fn get_opened(&self, key: &Key) -> Result<Option<Versioned>, ReadError> {
         let Some(found) = self.below.get(key).await? else { return Ok(None) };
-        self.asked(key, &found).await.map_err(unanswered)?;
-        Ok(Some(opened(&self.encryption, key, found)))
+        self.ask_and_open(key, found).await.map(Some).map_err(unanswered)
     }
 
     async fn range_opened(&self, range: Range) -> Result<RangePage, ReadError> {
@@ -63,18 +63,34 @@ impl EncryptedStore {
             let encryption = self.encryption.clone();
             parts.push(forebay_rt::blocking(move || {
                 let open = |(key, found)| {
-                    let found = opened(&encryption, &key, found);
-                    (key, found)
+                    let found = opened(&encryption, &key, found)?;
+                    Ok((key, found))
                 };
-                part.into_iter().map(open).collect::<Vec<_>>()
+                part.into_iter().map(open).collect::<Result<Vec<_>, SealError>>()
             }));
         }
         page.items = Vec::new();
         for part in parts {
             let part = part.await.map_err(|error| ReadError::Failed { cause: error.to_string() })?;
-            page.items.extend(part);
+            page.items.extend(part.map_err(unanswered)?);
         }
         Ok(page)
+    }
+
+    /// Opens `found`, and asks a plugin before for what it cannot be opened without. What is in force may be
+    /// replaced in between, by what has to ask anew.
+    ///
+    /// # Errors
+    /// It cannot be known now what it stands for.
+    async fn ask_and_open(&self, key: &Key, found: Versioned) -> Result<Versioned, SealError> {
+        self.asked(key, &found).await?;
+        match opened(&self.encryption, key, found.clone()) {
+            Err(_replaced) => {
+                self.asked(key, &found).await?;
+                opened(&self.encryption, key, found)
+            }
+            opened => opened,
+        }
     }
 
     /// Asks a plugin for what `found` cannot be opened without.
@@ -88,21 +104,25 @@ impl EncryptedStore {
     async fn feed_opened<'a>(&'a self, prefix: &'a str, after: Revision) -> Result<Feed, FeedError> {
         let below = self.below.feed(prefix, after).await?;
         let (encryption, clock) = (self.encryption.clone(), self.encryption.clock().clone());
-        let opening = OpeningFeed { below, encryption, clock, held: Vec::new(), lacking: None };
+        let opening = OpeningFeed { below, encryption, clock, held: Vec::new(), waits: Waits::No };
         Ok(Feed::following(Box::new(opening)))
     }
 }
 
 /// The value of `found`, or what says why it cannot be opened.
-fn opened(encryption: &Encryption, key: &Key, found: Versioned) -> Versioned {
+///
+/// # Errors
+/// It may be opened later: a plugin is to be asked first.
+fn opened(encryption: &Encryption, key: &Key, found: Versioned) -> Result<Versioned, SealError> {
     let value = match encryption.open(key.as_str(), &found.value) {
         Ok(opened) => opened.value,
+        Err(why) if why.passes => return Err(why),
         Err(why) => {
             tracing::error!(%key, why = why.why, "a value in the store cannot be decrypted");
-            unreadable(&why.why)
+            undecrypted(&why.why)
         }
     };
-    Versioned { value, ..found }
+    Ok(Versioned { value, ..found })
 }
 
 fn unanswered(error: SealError) -> ReadError {
@@ -162,6 +182,10 @@ impl Backend for EncryptedStore {
         self.encryption.hindered()
     }
 
+    fn rekeyed(&self, seen: u64) -> BoxFuture<'_, u64> {
+        Box::pin(self.encryption.rekeyed(seen))
+    }
+
     fn size(&self) -> Size {
         self.below.size()
     }
@@ -178,24 +202,38 @@ struct OpeningFeed {
     clock: Clock,
     // Whole revisions that were taken from below, and not handed on yet.
     held: Vec<Change>,
-    // What has to be asked before that.
-    lacking: Option<Lacking>,
+    waits: Waits,
+}
+
+/// What is waited for before the held changes can be handed on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    No,
+    /// A plugin is to be asked.
+    ToAsk,
+    /// The same, and nothing was found that it is to be asked: after a pause.
+    ToLookAgain,
 }
 
 impl OpeningFeed {
-    fn find_lacking(&mut self) {
-        if self.lacking.is_none() && self.encryption.may_lack() {
-            self.lacking = self.held.iter().find_map(|change| {
-                let value = change.value.as_ref()?;
-                self.encryption.lacks(change.key.as_str(), value)
-            });
+    /// What has to be asked first, of what is in force now.
+    fn lacking(&self) -> Option<Lacking> {
+        if !self.encryption.may_lack() {
+            return None;
         }
+        self.held.iter().find_map(|change| {
+            let value = change.value.as_ref()?;
+            self.encryption.lacks(change.key.as_str(), value)
+        })
     }
 
-    fn open(encryption: &Encryption, change: Change) -> Change {
-        let Change { key, revision, value } = change;
-        let value = value.map(|value| opened(encryption, &key, Versioned { revision, value }).value);
-        Change { key, revision, value }
+    fn open(encryption: &Encryption, change: &Change) -> Result<Change, SealError> {
+        let Change { key, revision, value } = change.clone();
+        let value = match value {
+            Some(value) => Some(opened(encryption, &key, Versioned { revision, value })?.value),
+            None => None,
+        };
+        Ok(Change { key, revision, value })
     }
 }
 
@@ -207,23 +245,42 @@ impl Follow for OpeningFeed {
                 other => return Ok(other),
             }
         }
-        self.find_lacking();
-        if self.lacking.is_some() {
+        if self.lacking().is_some() {
+            self.waits = Waits::ToAsk;
             return Ok(FeedStep::Idle);
         }
-        changes.extend(self.held.drain(..).map(|change| OpeningFeed::open(&self.encryption, change)));
-        Ok(FeedStep::Changes)
+        let opened = self.held.iter().map(|change| OpeningFeed::open(&self.encryption, change));
+        match opened.collect::<Result<Vec<_>, SealError>>() {
+            Ok(opened) => {
+                self.held.clear();
+                self.waits = Waits::No;
+                changes.extend(opened);
+                Ok(FeedStep::Changes)
+            }
+            // What is in force was replaced since it was looked what is lacking.
+            Err(why) => {
+                tracing::warn!(why = why.why, "a feed looks again what it is to ask a kms plugin");
+                self.waits = Waits::ToLookAgain;
+                Ok(FeedStep::Idle)
+            }
+        }
     }
 
     fn ready(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            while let Some(lacking) = &self.lacking {
-                match lacking.fetch().await {
-                    Ok(()) => self.lacking = None,
-                    Err(why) => {
-                        tracing::warn!(why = why.why, "a feed waits for a kms plugin");
-                        self.clock.sleep(limits::FEED_PAUSE).await;
-                    }
+            if self.waits == Waits::ToLookAgain {
+                self.clock.sleep(limits::FEED_PAUSE).await;
+                self.waits = Waits::ToAsk;
+            }
+            // Found anew each time: after another configuration the plugin may be elsewhere.
+            while self.waits == Waits::ToAsk {
+                let Some(lacking) = self.lacking() else {
+                    self.waits = Waits::No;
+                    break;
+                };
+                if let Err(why) = lacking.fetch().await {
+                    tracing::warn!(why = why.why, "a feed waits for a kms plugin");
+                    self.clock.sleep(limits::FEED_PAUSE).await;
                 }
             }
             if self.held.is_empty() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_apimachinery::Key;
+use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Expect, FeedStep, Op, Range, Txn, TxnResponse};
 use forebay_embedded::{Engine, Options};
 use forebay_hook::kms::{KmsMethods, KmsMischief, KmsPlugin};
@@ -188,6 +188,45 @@ async fn another_file_is_taken_in_whole_or_not_at_all() {
     let why = encryption.reload().await.expect_err("wrong");
     assert!(why.contains("resource name should not contain capital letters"), "{why}");
     assert!(seal(&encryption, SECRET).starts_with(b"k8s:enc:aesgcm:v1:two:"), "as before");
+}
+
+#[tokio::test]
+async fn a_file_that_is_what_it_was_by_the_time_it_is_read_is_no_other_and_another_is_told_of() {
+    let scratch = Scratch::new();
+    let encryption = load(&scratch, &[rule("secrets", &[&keys("aesgcm", &["one"])])]).await;
+    // Another file was there when it was looked whether there is one.
+    let (configuration, hash) =
+        in_force::read_configuration(&encryption.settings.file, Reload::Automatic).expect("it is well");
+    assert_eq!(encryption.put_in_force(&configuration, hash).await, Ok(false));
+    let mut rekeyed = polled(encryption.rekeyed(0));
+    assert!(rekeyed.is_pending(), "it is the same");
+    write(&scratch, &[rule("secrets", &[&keys("aesgcm", &["two", "one"])])]);
+    assert_eq!(encryption.reload().await, Ok(true));
+    assert_eq!(rekeyed.after().await, 1);
+    assert!(polled(encryption.rekeyed(1)).is_pending());
+}
+
+/// A future that was polled once.
+fn polled<F: Future>(future: F) -> Polled<F> {
+    let mut future = Box::pin(future);
+    let is_pending =
+        future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_pending();
+    Polled { future, is_pending }
+}
+
+struct Polled<F> {
+    future: std::pin::Pin<Box<F>>,
+    is_pending: bool,
+}
+
+impl<F: Future> Polled<F> {
+    fn is_pending(&self) -> bool {
+        self.is_pending
+    }
+
+    async fn after(&mut self) -> F::Output {
+        (&mut self.future).await
+    }
 }
 
 #[tokio::test]
@@ -375,4 +414,107 @@ async fn a_feed_stands_still_while_a_plugin_does_not_answer() {
         feed.take(10, &mut changes).expect("no gap");
     }
     assert_eq!(changes[0].value.as_deref(), Some(PLAIN));
+}
+
+/// A Secret under the key of a plugin, in a store that another configuration reads.
+async fn written(scratch: &Scratch, plugin: &KmsPlugin) -> (Arc<Engine>, Arc<Encryption>) {
+    let rules = [plugin_rule(plugin)];
+    let below = Engine::open_in_memory(Options::default()).expect("a store");
+    let writer = EncryptedStore::new(below.clone(), load(scratch, &rules).await);
+    let op = Op::Put { value: Bytes::from_static(PLAIN), ttl: None };
+    writer.commit(Txn { key: Key::new(SECRET), expect: Expect::Absent, op }).await.expect("committed");
+    (below, load(scratch, &rules).await)
+}
+
+/// Works until the plugin was asked to decrypt, and then no more.
+async fn until_asked<F: Future>(work: &mut std::pin::Pin<Box<F>>, plugin: &KmsPlugin) {
+    while plugin.asked().decrypt == 0 {
+        tokio::select! {
+            biased;
+            _ = &mut *work => panic!("it is not known yet"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_another_configuration_has_to_ask_anew_is_not_known_yet_and_never_corrupt() {
+    let scratch = Scratch::new();
+    let [old, new] =
+        ["old.sock", "new.sock"].map(|socket| KmsPlugin::start(&scratch.path().join(socket), "key1"));
+    let (below, encryption) = written(&scratch, &old).await;
+    let front = EncryptedStore::new(below.clone(), encryption.clone());
+    let secret = Key::new(SECRET);
+    let all = Range { prefix: Key::new("/registry/"), start_after: None, limit: 10, at: None };
+    // While the old plugin is asked, another one takes its place, and does not answer yet.
+    let mut page = Box::pin(front.range(all.clone()));
+    until_asked(&mut page, &old).await;
+    let mut get = Box::pin(front.get(&secret));
+    assert!(polled(&mut get).is_pending());
+    write(&scratch, &[plugin_rule(&new)]);
+    assert_eq!(encryption.reload().await, Ok(true));
+    new.fail(Some((14, "not now")));
+    let why = page.await.expect_err("nobody knows it now");
+    assert!(matches!(why, forebay_backend::ReadError::Unanswered { .. }), "{why}");
+    let why = get.await.expect_err("nobody knows it now");
+    assert!(matches!(why, forebay_backend::ReadError::Unanswered { .. }), "{why}");
+    new.fail(None);
+    let found = loop {
+        match front.get(&secret).await {
+            Ok(found) => break found.expect("there"),
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(&found.value[..], PLAIN);
+}
+
+#[tokio::test]
+async fn a_feed_that_waits_for_a_plugin_goes_on_with_the_one_that_takes_its_place() {
+    let scratch = Scratch::new();
+    let [old, new] =
+        ["old.sock", "new.sock"].map(|socket| KmsPlugin::start(&scratch.path().join(socket), "key1"));
+    let (below, encryption) = written(&scratch, &old).await;
+    let front = EncryptedStore::new(below, encryption.clone());
+    old.fail(Some((14, "gone for good")));
+    let mut feed = front.feed("/registry/secrets/", Revision::FIRST).await.expect("fed");
+    let mut changes = Vec::new();
+    while old.asked().decrypt == 0 {
+        feed.take(10, &mut changes).expect("no gap");
+        tokio::select! {
+            biased;
+            () = feed.ready() => {}
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    write(&scratch, &[plugin_rule(&new)]);
+    assert_eq!(encryption.reload().await, Ok(true));
+    while changes.is_empty() {
+        feed.ready().await;
+        feed.take(10, &mut changes).expect("no gap");
+    }
+    assert_eq!(changes[0].value.as_deref(), Some(PLAIN));
+}
+
+#[tokio::test]
+async fn a_plugin_that_decrypts_what_it_refused_is_told_of() {
+    let scratch = Scratch::new();
+    let socket = scratch.path().join("kms.sock");
+    let plugin = KmsPlugin::start(&socket, "key1");
+    let kept = seal(&*load(&scratch, &[plugin_rule(&plugin)]).await, SECRET);
+    plugin.use_key("key2");
+    plugin.forget("key1");
+    let (clock, hand) = Clock::manual(1_000_000);
+    let (file, prefix) = (scratch.path().join("encryption.yaml"), "/registry".to_owned());
+    let settings = EncryptionSettings { file, reload: Reload::Automatic, prefix, clock };
+    let encryption = Encryption::load(settings).await.expect("in force");
+    assert!(fetched(&encryption, &kept).await.expect_err("gone").contains("NotFound"));
+    drop(plugin);
+    let _plugin = KmsPlugin::start(&socket, "key2");
+    assert!(polled(encryption.rekeyed(0)).is_pending());
+    hand.advance_ms(limits::REFUSED_HOLD.as_millis() as u64);
+    while fetched(&encryption, &kept).await != Ok(true) {
+        hand.advance_ms(limits::REFUSED_HOLD.as_millis() as u64);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(encryption.rekeyed(0).await, 1);
 }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_backend::BoxFuture;
-use forebay_encryption::{Encryption, unreadable};
-use forebay_etcd::Codec;
+use forebay_backend::{BoxFuture, undecrypted};
+use forebay_encryption::Encryption;
+use forebay_etcd::{Codec, Unread};
 
 use crate::AsKubernetes;
 
@@ -29,10 +29,11 @@ impl Codec for Encrypted {
         self.encryption.seal(key, &stored).map_err(|error| error.to_string())
     }
 
-    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
+    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, Unread> {
         match self.encryption.open(key, &stored) {
             Ok(opened) => self.plain.to_value(key, opened.value),
-            Err(error) => Err((unreadable(&error.why), error.why)),
+            Err(error) if error.passes => Err(Unread::ForNow { why: error.why }),
+            Err(error) => Err(Unread::ForGood { instead: undecrypted(&error.why), why: error.why }),
         }
     }
 
@@ -47,6 +48,10 @@ impl Codec for Encrypted {
 
     fn hindered(&self) -> Option<String> {
         self.encryption.hindered()
+    }
+
+    fn rekeyed(&self, seen: u64) -> BoxFuture<'static, u64> {
+        Box::pin(self.encryption.rekeyed(seen))
     }
 
     fn may_be_stale(&self) -> bool {

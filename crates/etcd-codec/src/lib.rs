@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use forebay_apimachinery::Lease;
 use forebay_apimachinery::resource::{api_version, split_api_version};
-use forebay_etcd::Codec;
+use forebay_etcd::{Codec, Unread};
 use forebay_schema::builtin::{Resource, StoredAs, TypeId, codec, protobuf, table};
 use serde_json::Value;
 
@@ -153,7 +153,14 @@ impl Codec for AsKubernetes {
         Ok(out.into())
     }
 
-    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
+    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, Unread> {
+        self.read(key, stored).map_err(|(instead, why)| Unread::ForGood { instead, why })
+    }
+}
+
+impl AsKubernetes {
+    /// The value, or what is handed on in its place and why it cannot be read.
+    fn read(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
         if stored.starts_with(&protobuf::ENCRYPTED_PREFIX) {
             return Err((stored, "it is encrypted".to_string()));
         }
@@ -295,7 +302,7 @@ mod tests {
         let stored = |key: &str, value: &str| codec.to_stored(key, &Bytes::from(value.to_owned()));
         let pod = stored("/registry/pods/default/web", POD).expect("a pod");
         assert!(pod.starts_with(b"k8s\0"));
-        assert_eq!(codec.to_value("/registry/pods/default/web", pod).expect("a pod"), POD);
+        assert_eq!(codec.read("/registry/pods/default/web", pod).expect("a pod"), POD);
         // A custom resource by the same name is kept elsewhere.
         let custom = r#"{"apiVersion":"g.io/v1","kind":"Pod","metadata":{"name":"web"}}"#;
         for (key, value) in [
@@ -309,7 +316,7 @@ mod tests {
             assert_eq!(stored(key, value).expect("as it is"), value, "{key}");
         }
         assert!(stored("/registry/pods/default/web", "{}").is_err());
-        let theirs = codec.to_value("/registry/g.io/pods/default/web", format!("{custom}\n").into());
+        let theirs = codec.read("/registry/g.io/pods/default/web", format!("{custom}\n").into());
         assert_eq!(theirs.expect("JSON"), custom);
     }
 
@@ -324,7 +331,7 @@ mod tests {
             (b"k8s\0\xff", ""),
         ];
         for (stored, why) in cases {
-            let (back, cause) = codec.to_value("/registry/x/y", stored.into()).expect_err("unreadable");
+            let (back, cause) = codec.read("/registry/x/y", stored.into()).expect_err("unreadable");
             assert_eq!(back, stored, "handed on as it is");
             assert!(cause.contains(why), "{cause}");
         }
@@ -353,7 +360,7 @@ mod tests {
         let rest = r#""rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]"#;
         let (key, json) = object("clusterroles", api_version, kind, rest);
         for stored in [Bytes::from(json.clone()), message(api_version, kind, &json)] {
-            assert_eq!(codec.to_value(&key, stored).expect("is read"), json);
+            assert_eq!(codec.read(&key, stored).expect("is read"), json);
         }
     }
 
@@ -372,17 +379,16 @@ mod tests {
         ] {
             let (key, json) = object(place, api_version, kind, rest);
             let stored = message(api_version, kind, &json);
-            let (back, why) = codec.to_value(&key, stored.clone()).expect_err("is of another shape");
+            let (back, why) = codec.read(&key, stored.clone()).expect_err("is of another shape");
             assert_eq!(back, stored, "handed on as it is");
             assert!(why.contains(&format!("it is a {kind} of {api_version}")), "{why}");
-            let (back, same) = codec.to_value(&key, json.clone().into()).expect_err("is of another shape");
+            let (back, same) = codec.read(&key, json.clone().into()).expect_err("is of another shape");
             assert_eq!(same, why);
             assert!(back.ends_with(json.as_bytes()) && !back.starts_with(b"{"), "nobody can read it");
         }
         // A version that nothing here knows any more, and one that another program wrote.
         let old = r#"{"apiVersion":"autoscaling/v2beta2","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"}}"#;
-        let (_, why) =
-            codec.to_value("/registry/horizontalpodautoscalers/x/a", old.into()).expect_err("is old");
+        let (_, why) = codec.read("/registry/horizontalpodautoscalers/x/a", old.into()).expect_err("is old");
         assert!(why.contains("a HorizontalPodAutoscaler of autoscaling/v2beta2"), "{why}");
     }
 

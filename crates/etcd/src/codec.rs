@@ -3,6 +3,22 @@
 use bytes::Bytes;
 use forebay_backend::BoxFuture;
 
+/// Why a value cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// Nobody can. `instead` is handed on, so that whoever reads it says so, and misses nothing else.
+    ForGood { instead: Bytes, why: String },
+    /// It is not known now what it stands for: [`Codec::lacks`] is to be asked again. It is never handed on.
+    ForNow { why: String },
+}
+
+impl Unread {
+    pub fn why(self) -> String {
+        let (Unread::ForGood { why, .. } | Unread::ForNow { why }) = self;
+        why
+    }
+}
+
 /// How values are kept. What a value means is known to whoever makes one of these: the engine only moves
 /// bytes.
 pub trait Codec: Send + Sync + 'static {
@@ -15,9 +31,8 @@ pub trait Codec: Send + Sync + 'static {
     /// The value that `stored`, found at `key`, stands for.
     ///
     /// # Errors
-    /// Why it cannot be read. It is then handed on as it is, so that whoever reads it says so, and misses
-    /// nothing else.
-    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)>;
+    /// Why it cannot be read.
+    fn to_value(&self, key: &str, stored: Bytes) -> Result<Bytes, Unread>;
 
     /// Whether [`Codec::lacks`] may find something at all.
     fn may_lack(&self) -> bool {
@@ -35,6 +50,13 @@ pub trait Codec: Send + Sync + 'static {
     /// Why some of what is kept cannot be read for now, if that is so.
     fn hindered(&self) -> Option<String> {
         None
+    }
+
+    /// Waits until values may be decrypted that could not be before: see
+    /// [`forebay_backend::Backend::rekeyed`].
+    fn rekeyed(&self, seen: u64) -> BoxFuture<'static, u64> {
+        let _ = seen;
+        Box::pin(std::future::pending())
     }
 
     /// Whether [`Codec::is_stale`] may find something at all.
@@ -58,7 +80,7 @@ impl Codec for Verbatim {
         Ok(value.clone())
     }
 
-    fn to_value(&self, _key: &str, stored: Bytes) -> Result<Bytes, (Bytes, String)> {
+    fn to_value(&self, _key: &str, stored: Bytes) -> Result<Bytes, Unread> {
         Ok(stored)
     }
 }

@@ -213,6 +213,10 @@ impl Backend for Etcd {
         self.0.values.hindered()
     }
 
+    fn rekeyed(&self, seen: u64) -> BoxFuture<'_, u64> {
+        self.0.values.rekeyed(seen)
+    }
+
     fn size(&self) -> Size {
         *self.0.size.lock().unwrap_or_else(PoisonError::into_inner)
     }

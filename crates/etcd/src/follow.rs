@@ -267,14 +267,7 @@ impl Follower {
         if first <= self.reached || last < first {
             return Err(End::Over(self.went_back(first)));
         }
-        self.prepare(&events).await?;
-        let shared = &self.shared;
-        let change = |event: messages::Event| {
-            let key = shared.key(&event.key)?;
-            let value = event.value.map(|stored| shared.to_value(&key, stored));
-            Some(Change { key, revision: Revision::from_log(event.revision), value })
-        };
-        let changes: Vec<Change> = events.into_iter().filter_map(change).collect();
+        let changes = self.prepared(&events).await?;
         match changes.is_empty() {
             true => self.feed.progress(Revision::from_log(last)).await?,
             false => self.feed.changes(changes).await?,
@@ -287,13 +280,15 @@ impl Follower {
 impl Follower {
     /// Waits until what `events` put can be read, or will never be: meanwhile etcd is held back, and whoever
     /// reads this prefix is told nothing that is newer.
-    async fn prepare(&self, events: &[messages::Event]) -> Result<(), End> {
+    async fn prepared(&self, events: &[messages::Event]) -> Result<Vec<Change>, End> {
         let values = self.shared.values();
         let mut pause = limits::REOPEN_PAUSE.0;
         loop {
             let put = events.iter().filter_map(|event| Some((&event.key[..], event.value.as_ref()?)));
-            match values.lacking(put).known().await {
-                Ok(()) => return Ok(()),
+            let known = values.lacking(put).known().await;
+            // What was asked may be other than what is in force by now.
+            match known.and_then(|()| self.changes(events)) {
+                Ok(changes) => return Ok(changes),
                 Err(why) => {
                     tracing::warn!(prefix = &*self.prefix, why, "what was written cannot be read yet")
                 }
@@ -304,6 +299,21 @@ impl Follower {
             }
             pause = (pause * 2).min(limits::REOPEN_PAUSE.1);
         }
+    }
+
+    /// What `events` mean.
+    ///
+    /// # Errors
+    /// Why a value of theirs is not known now.
+    fn changes(&self, events: &[messages::Event]) -> Result<Vec<Change>, String> {
+        let values = self.shared.values();
+        let mut changes = Vec::with_capacity(events.len());
+        for event in events {
+            let Some(key) = values.key(&event.key) else { continue };
+            let value = event.value.clone().map(|stored| values.to_value(&key, stored)).transpose()?;
+            changes.push(Change { key, revision: Revision::from_log(event.revision), value });
+        }
+        Ok(changes)
     }
 }
 

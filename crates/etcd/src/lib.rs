@@ -31,7 +31,7 @@ mod values;
 mod version;
 mod walk;
 
-pub use codec::{Codec, Verbatim};
+pub use codec::{Codec, Unread, Verbatim};
 pub use engine::{Etcd, StorageConfig};
 pub use error::RequestError;
 pub use shared::Counters;

@@ -172,13 +172,14 @@ impl Shared {
         lacking.known().await.map_err(|cause| ReadError::Unanswered { cause })?;
         let parts = kvs.chunks(PART_KEYS).map(|part| {
             let (part, shared) = (part.to_vec(), self.values());
-            forebay_rt::blocking(move || part.into_iter().filter_map(|kv| shared.versioned(kv)).collect())
+            let decode = move |kv| shared.versioned(kv).transpose();
+            forebay_rt::blocking(move || part.into_iter().filter_map(decode).collect::<Result<Vec<_>, _>>())
         });
         let parts: Vec<_> = parts.collect();
         let mut items: Vec<(Key, Versioned)> = Vec::with_capacity(kvs.len());
         for part in parts {
-            let part: Vec<_> = part.await.map_err(|error| ReadError::Failed { cause: error.to_string() })?;
-            items.extend(part);
+            let part = part.await.map_err(|error| ReadError::Failed { cause: error.to_string() })?;
+            items.extend(part.map_err(|cause| ReadError::Unanswered { cause })?);
         }
         Ok(RangePage { revision, items, more })
     }

@@ -182,10 +182,6 @@ impl Shared {
         self.values.key(key)
     }
 
-    pub(crate) fn to_value(&self, key: &Key, stored: Bytes) -> Bytes {
-        self.values.to_value(key, stored)
-    }
-
     /// Keys that make a page of the size that pages are to have, going by the last one.
     pub(crate) fn page_keys(&self) -> usize {
         self.page_keys.load(Ordering::Relaxed)
@@ -265,9 +261,8 @@ impl Shared {
             }
             let response = messages::read_txn(answer?)?;
             if !response.succeeded {
-                let lacking = self.values.lacking(response.found.iter().map(|kv| (&kv.key[..], &kv.value)));
-                lacking.known().await.map_err(|text| RequestError::Other { code: 0, text })?;
-                let found = response.found.and_then(|kv| self.values.versioned(kv));
+                let found = self.values.found(response.found).await;
+                let found = found.map_err(|text| RequestError::Other { code: 0, text })?;
                 return Ok(TxnResponse::Conflict(found.map(|(_, found)| found)));
             }
             return Ok(TxnResponse::Committed(Revision::from_log(response.header.revision.max(1))));
@@ -285,9 +280,8 @@ impl Shared {
         let _seat = self.seat(&self.reads).await.ok_or_else(busy)?;
         let request = RangeRequest { key: key.as_str().as_bytes(), limit: 1, ..RangeRequest::default() };
         let answer = self.read_key(&request).await.map_err(|fault| fault.into_read(None, Revision::FIRST))?;
-        let lacking = self.values.lacking(answer.iter().map(|kv| (&kv.key[..], &kv.value)));
-        lacking.known().await.map_err(|cause| ReadError::Unanswered { cause })?;
-        Ok(answer.and_then(|kv| self.values.versioned(kv)).map(|(_, found)| found))
+        let found = self.values.found(answer).await.map_err(|cause| ReadError::Unanswered { cause })?;
+        Ok(found.map(|(_, found)| found))
     }
 
     /// Whether what is kept at `key` would be kept otherwise now.

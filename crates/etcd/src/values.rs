@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{BoxFuture, Versioned};
 
-use crate::codec::Codec;
+use crate::codec::{Codec, Unread};
 use crate::messages::KeyValue;
 
 /// See the module's doc. Cheap to clone.
@@ -42,18 +42,40 @@ impl Values {
         self.codec.to_stored(key.as_str(), value)
     }
 
-    /// The value at `key`; one that cannot be decoded as it is.
-    pub(crate) fn to_value(&self, key: &Key, stored: Bytes) -> Bytes {
-        self.codec.to_value(key.as_str(), stored).unwrap_or_else(|(stored, cause)| {
-            self.unreadable.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(%key, cause, "a value in etcd cannot be read");
-            stored
+    /// The value at `key`; in the place of one that nobody can decode what the codec says.
+    ///
+    /// # Errors
+    /// Why it is not known now: another configuration has to ask for what the one before knew.
+    pub(crate) fn to_value(&self, key: &Key, stored: Bytes) -> Result<Bytes, String> {
+        self.codec.to_value(key.as_str(), stored).or_else(|unread| match unread {
+            Unread::ForNow { why } => Err(why),
+            Unread::ForGood { instead, why } => {
+                self.unreadable.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(%key, cause = why, "a value in etcd cannot be read");
+                Ok(instead)
+            }
         })
     }
 
     /// The value at `key`, or why it cannot be decoded.
     pub(crate) fn read(&self, key: &Key, stored: Bytes) -> Result<Bytes, String> {
-        self.codec.to_value(key.as_str(), stored).map_err(|(_, cause)| cause)
+        self.codec.to_value(key.as_str(), stored).map_err(Unread::why)
+    }
+
+    /// Finds out what is lacking for it, and decodes `kv`. None of ours is none.
+    ///
+    /// # Errors
+    /// What cannot be found out now.
+    pub(crate) async fn found(&self, kv: Option<KeyValue>) -> Result<Option<(Key, Versioned)>, String> {
+        let Some(kv) = kv else { return Ok(None) };
+        self.lacking([(&kv.key[..], &kv.value)].into_iter()).known().await?;
+        match self.versioned(kv.clone()) {
+            Err(_replaced) => {
+                self.lacking([(&kv.key[..], &kv.value)].into_iter()).known().await?;
+                self.versioned(kv)
+            }
+            versioned => versioned,
+        }
     }
 
     /// What has to be found out before all of `stored` can be read.
@@ -67,6 +89,10 @@ impl Values {
 
     pub(crate) fn hindered(&self) -> Option<String> {
         self.codec.hindered()
+    }
+
+    pub(crate) fn rekeyed(&self, seen: u64) -> BoxFuture<'static, u64> {
+        self.codec.rekeyed(seen)
     }
 
     pub(crate) fn may_be_stale(&self) -> bool {
@@ -83,11 +109,13 @@ impl Values {
         text.inspect_err(|_| tracing::error!(?key, "a key in etcd is no text")).ok().map(Key::new)
     }
 
-    pub(crate) fn versioned(&self, kv: KeyValue) -> Option<(Key, Versioned)> {
-        let key = self.key(&kv.key)?;
-        let revision = Revision::new(kv.mod_revision)?;
-        let value = self.to_value(&key, kv.value);
-        Some((key, Versioned { revision, value }))
+    /// # Errors
+    /// As [`Values::to_value`].
+    pub(crate) fn versioned(&self, kv: KeyValue) -> Result<Option<(Key, Versioned)>, String> {
+        let place = self.key(&kv.key).zip(Revision::new(kv.mod_revision));
+        let Some((key, revision)) = place else { return Ok(None) };
+        let value = self.to_value(&key, kv.value)?;
+        Ok(Some((key, Versioned { revision, value })))
     }
 
     /// Values that could not be decoded so far.

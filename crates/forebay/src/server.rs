@@ -11,6 +11,7 @@ use std::time::Duration;
 use forebay_aggregator::{
     Aggregator, AggregatorConfig, ContentElsewhere, PublishedAuthentication, keep_published,
 };
+use forebay_apimachinery::Status;
 use forebay_audit::Audit;
 use forebay_auth::Authorizers;
 use forebay_controllers::{ControllerConfig, RootCa, Signing};
@@ -46,6 +47,9 @@ const TASKS_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to hand out what is noted of requests: as many attempts at a webhook as at other times,
 /// with short pauses. Those who end a server wait for 30 seconds, if they are told nothing else.
 const AUDIT_WAIT: Duration = Duration::from_secs(10);
+
+/// Before what others are to know, and could not be published, is tried again.
+const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long it may take to say that nobody is to be led here any more.
 const WITHDRAW_WAIT: Duration = Duration::from_secs(3);
@@ -304,12 +308,16 @@ impl Server {
         let noted = audit.clone();
         let served = async {
             tokio::select! {
-                started = start(&registry, &authentication) => started?,
+                started = start(&registry, &authentication, &tasks) => started?,
                 () = stop.orderly.raised() => return Ok(()),
                 () = stop.at_once.raised() => return Ok(()),
             }
             if let Some(nodes) = nodes {
-                let followed = forebay_controllers::follow_node_rights(&registry, nodes, &tasks).await;
+                let followed = tokio::select! {
+                    followed = forebay_controllers::follow_node_rights(&registry, nodes, &tasks) => followed,
+                    () = stop.orderly.raised() => return Ok(()),
+                    () = stop.at_once.raised() => return Ok(()),
+                };
                 followed
                     .map_err(|status| Error::Serve(format!("nodes have no rights: {}", status.message)))?;
             }
@@ -448,14 +456,39 @@ fn root_ca(own: Trusted, history: History, registry: Registry) -> RootCa {
 async fn start(
     registry: &Registry,
     authentication: &watch::Sender<PublishedAuthentication>,
+    tasks: &Tasks,
 ) -> Result<(), Error> {
     let own = authentication.borrow().clone();
     let started = async {
         registry.start().await?;
-        aggregation::publish(registry.clone(), own).await?;
-        registry.publish_tokens_tracked().await
+        // Once it is there somebody keeps it, and tries again.
+        unless_hindered(registry, aggregation::publish(registry.clone(), own).await)?;
+        if !unless_hindered(registry, registry.publish_tokens_tracked().await)? {
+            tasks.spawn("tokens tracked", track_tokens(registry.clone()));
+        }
+        Ok(())
     };
-    started.await.map_err(|status| Error::Serve(format!("the store cannot be served: {}", status.message)))
+    let failed = |status: Status| Error::Serve(format!("the store cannot be served: {}", status.message));
+    started.await.map_err(failed)
+}
+
+/// Whether it was published. What is told to programs beside this server is no reason to serve nobody: where
+/// it cannot be read or written because somebody who has a key does not answer, it is published later.
+fn unless_hindered(registry: &Registry, published: Result<(), Status>) -> Result<bool, Status> {
+    match (published, registry.hindered()) {
+        (Ok(()), _) => Ok(true),
+        (Err(status), None) => Err(status),
+        (Err(status), Some(why)) => {
+            tracing::error!(why, error = status.message, "what others are to know is published later");
+            Ok(false)
+        }
+    }
+}
+
+async fn track_tokens(registry: Registry) {
+    while registry.publish_tokens_tracked().await.is_err() {
+        registry.clock().sleep(PUBLISH_PAUSE).await;
+    }
 }
 
 /// What the health endpoints ask of the store.

@@ -37,9 +37,14 @@ fn keys(names: &[&str]) -> String {
 
 /// Writes what encrypts Secrets.
 fn write(scratch: &Scratch, providers: &str) -> PathBuf {
+    write_of(scratch, "secrets", providers)
+}
+
+/// Writes what encrypts these resources.
+fn write_of(scratch: &Scratch, resources: &str, providers: &str) -> PathBuf {
     let file = scratch.path().join("encryption.yaml");
     let head = "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n";
-    fs::write(&file, format!("{head}resources: [{{resources: [secrets], providers: [{providers}]}}]\n"))
+    fs::write(&file, format!("{head}resources: [{{resources: [{resources}], providers: [{providers}]}}]\n"))
         .expect("written");
     file
 }
@@ -151,8 +156,11 @@ async fn no_secret_is_on_disk_or_in_a_snapshot_and_all_of_it_comes_back() {
     let refused = client.get(&format!("{SECRETS}/a")).await.expect(500);
     let why = "data from the storage is not transformable revision=0: identity transformer tried to read encrypted data";
     assert!(text(&refused, "/message").ends_with(why), "{refused}");
-    let list = client.get(SECRETS).await;
-    assert!(list.header("warning").contains("/registry/secrets/default/a"), "{}", list.header("warning"));
+    let refused = client.get(SECRETS).await.expect(500);
+    let why = "Internal error occurred: unable to transform key \"/registry/secrets/default/a\": \
+               identity transformer tried to read encrypted data";
+    assert_eq!(text(&refused, "/message"), why);
+    client.get("/api/v1/namespaces/kube-system/secrets").await.expect(200);
     client.post(SECRETS, &secret("a")).await.expect(409);
 }
 
@@ -201,6 +209,88 @@ async fn a_key_is_rotated_while_the_server_runs_and_a_write_that_changes_nothing
     let server = Server::start(&scratch, &[&flag(&file)]).await;
     let client = server.admin().await;
     assert_eq!((value(&client, "a").await, value(&client, "b").await), (NEEDLE.into(), NEEDLE.into()));
+}
+
+#[tokio::test]
+async fn a_key_that_comes_back_brings_back_what_it_encrypted_and_nobody_is_told_that_it_was_gone() {
+    let scratch = Scratch::new();
+    let providers = |names: &[&str]| format!("{{aesgcm: {{keys: [{}]}}}}", keys(names));
+    let reload = "--encryption-provider-config-automatic-reload";
+    let file = write(&scratch, &providers(&["one"]));
+    let server = Server::start(&scratch, &[&flag(&file), reload]).await;
+    server.admin().await.post(SECRETS, &secret("a")).await.expect(201);
+    server.kill().await;
+    // As one that was not told of a key yet by which another server writes.
+    write(&scratch, &providers(&["two"]));
+    let server = Server::start(&scratch, &[&flag(&file), reload]).await;
+    let client = server.admin().await;
+    client.post(SECRETS, &secret("b")).await.expect(201);
+    let why = "unable to transform key \"/registry/secrets/default/a\": \
+               no matching key was found for the provided AES transformer";
+    for query in ["", "?resourceVersion=0", "?limit=1", "?watch=true", "?watch=true&resourceVersion=1"] {
+        let refused = client.get(&format!("{SECRETS}{query}")).await.expect(500);
+        assert!(text(&refused, "/message").ends_with(why), "{query}: {refused}");
+    }
+    let all = client.get("/api/v1/secrets").await.expect(500);
+    assert!(text(&all, "/message").ends_with(why), "{all}");
+    client.get("/api/v1/namespaces/kube-system/secrets").await.expect(200);
+    assert_eq!(value(&client, "b").await, NEEDLE);
+    client.get(&format!("{SECRETS}/a")).await.expect(500);
+
+    write(&scratch, &providers(&["two", "one"]));
+    until(&client, SECRETS, |code, _| code == 200).await;
+    let list = client.get(SECRETS).await.expect(200);
+    let names: Vec<&str> = (0..2).map(|at| text(&list, &format!("/items/{at}/metadata/name"))).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(value(&client, "a").await, NEEDLE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_without_the_plugin_serves_all_that_it_does_not_keep() {
+    const MAP: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    for (resources, kept) in [
+        ("configmaps", MAP),
+        ("'*.'", "/api/v1/namespaces/default"),
+        ("pods, persistentvolumes", "/api/v1/pods"),
+    ] {
+        let scratch = Scratch::new();
+        let socket = scratch.path().join("kms.sock");
+        let plugin = KmsPlugin::start(&socket, "key1");
+        let kms = format!(
+            "{{kms: {{apiVersion: v2, name: plugin, timeout: 1s, endpoint: '{}'}}}}",
+            plugin.endpoint()
+        );
+        let file = write_of(&scratch, resources, &kms);
+        let nodes = ["--authorization-mode=Node,RBAC", "--disable-admission-plugins=ServiceAccount"];
+        let flags = [&flag(&file), nodes[0], nodes[1]];
+        let server = Server::start(&scratch, &flags).await;
+        let client = server.admin().await;
+        client.get(kept).await.expect(200);
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"automountServiceAccountToken": false, "containers": [{"name": "c", "image": "i"}]},
+        });
+        client.post("/api/v1/namespaces/default/pods", &pod).await.expect(201);
+        server.kill().await;
+
+        drop(plugin);
+        let server = Server::start(&scratch, &flags).await;
+        let client = server.admin().await;
+        is_ok(&client, "/livez").await;
+        until(&client, "/readyz/kms-providers", |code, _| code == 500).await;
+        client.get("/apis/storage.k8s.io/v1/storageclasses").await.expect(200);
+        let plugin = KmsPlugin::start(&socket, "key1");
+        until(&client, kept, |code, _| code == 200).await;
+        until(&client, "/api/v1/namespaces/default/pods/p", |code, _| code == 200).await;
+        until(&client, MAP, |code, _| code == 200).await;
+        server.kill().await;
+
+        // It is told to end while it waits for the plugin.
+        drop(plugin);
+        let server = Server::start(&scratch, &flags).await;
+        server.terminate();
+        server.ended().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -61,6 +61,7 @@ impl From<ReadError> for Error {
             | ReadError::Expired { .. }
             | ReadError::Stale { .. }
             | ReadError::Busy { .. }
+            | ReadError::Undecrypted { .. }
             | ReadError::Store(_) => Error::Stopped,
         }
     }

@@ -53,7 +53,8 @@ impl Planned<ListPlan, Shown> {
     /// Finds the snapshot that is asked for, and whether somebody reads the same list.
     ///
     /// # Errors
-    /// 410, 429 and 504 as reference §1.2 has them; never a list from the store.
+    /// 410, 429 and 504 as reference §1.2 has them; 500 for what cannot be decrypted; never a list from the
+    /// store.
     pub async fn run<L>(self, lease: L) -> Result<Begun<ListBody, L>, Status> {
         self.run_among_equals(lease, Duration::ZERO, || {}).await
     }
@@ -78,6 +79,7 @@ impl Planned<ListPlan, Shown> {
         let of = ShownStore::of(&served, &plan).await?;
         let store = of.store();
         let reached = of.guard(Reached::by(store, &plan, &interest, &clock)).await??;
+        reached.check(&interest)?;
         let after = plan.after(&interest);
         // It was foreseen, or there is more by now than the cache had then. With a selector it is a sample.
         let looked_at = || reached.snapshot.estimate(&interest, after.as_ref(), plan.limit).bytes;
@@ -91,6 +93,8 @@ impl Planned<ListPlan, Shown> {
         } else {
             Arc::new(list)
         };
+        // It may be of a later state than that, for which others have waited.
+        list.reached.check(&list.interest)?;
         let looked_at = list.begin().await;
         let mut body = ListBody::new(list, true);
         body.seen.fetched = looked_at;

@@ -27,7 +27,7 @@ pub struct Page {
 /// The page that `plan` asks for.
 ///
 /// # Errors
-/// 410, 429 and 504 as reference §1.2 has them.
+/// 410, 429 and 504 as reference §1.2 has them; 500 for what cannot be decrypted.
 pub async fn page(
     store: &Store,
     plan: &ListPlan,
@@ -35,6 +35,7 @@ pub async fn page(
     clock: &Clock,
 ) -> Result<Page, Status> {
     let reached = Reached::by(store, plan, interest, clock).await?;
+    reached.check(interest)?;
     let after = plan.after(interest);
     let meta = reached.meta(interest, after.as_ref(), plan.limit).await;
     reached.remember(store, &meta);
@@ -85,6 +86,15 @@ impl Reached {
             }
         };
         read.map(Reached::at).map_err(|error| errors::cache(&error))
+    }
+
+    /// Whether all of what `interest` is about can be read.
+    ///
+    /// # Errors
+    /// 500 in kube-apiserver's words, for what cannot be decrypted: a list without it would say that it is
+    /// gone.
+    pub fn check(&self, interest: &Interest) -> Result<(), Status> {
+        self.snapshot.check_decrypted(&interest.reach).map_err(|error| errors::cache(&error))
     }
 
     /// A state as it is.

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::in_force::InForce;
 use crate::kubernetes_service::state::KubernetesService;
-use crate::limits::BUSY_RETRY_SECONDS_MAX;
+use crate::limits::{BUSY_RETRY_SECONDS_MAX, HINDERED_LOOK};
 use crate::own_writes::OwnWrites;
 use crate::quota_queue::Quotas;
 use crate::rights_source::RightsTaken;
@@ -135,6 +135,16 @@ impl Context {
     /// 429 and 504 when the cache cannot answer.
     pub(crate) async fn fresh(&self, store: &Store) -> Result<Arc<Snapshot>, Status> {
         store.fresh(&self.clock).await
+    }
+
+    /// Waits until some of what is kept cannot be read for now; why.
+    pub(crate) async fn hindered(&self) -> String {
+        loop {
+            self.clock.sleep(HINDERED_LOOK).await;
+            if let Some(why) = self.backend.hindered() {
+                return why;
+            }
+        }
     }
 
     /// Publishes a catalog. Only the CRD controller does.

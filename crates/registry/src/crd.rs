@@ -197,7 +197,7 @@ impl Controller {
                     break;
                 }
                 // Comes behind the state only.
-                WatchStep::Expired { .. } | WatchStep::Closed => return,
+                WatchStep::Expired { .. } | WatchStep::Undecrypted { .. } | WatchStep::Closed => return,
             }
         }
         for name in &gone {
@@ -228,7 +228,7 @@ impl Controller {
                 self.remember(&object);
             }
             WatchStep::InitialEventsEnd(revision) => self.reached = self.reached.max(revision),
-            WatchStep::Expired { .. } | WatchStep::Closed => return false,
+            WatchStep::Expired { .. } | WatchStep::Undecrypted { .. } | WatchStep::Closed => return false,
         }
         true
     }

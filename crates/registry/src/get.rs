@@ -44,7 +44,7 @@ async fn stored(
         Freshness::Latest | Freshness::Exact(_) => cacher.fresh(deadline).await,
     };
     match (snapshot, freshness) {
-        (Ok(snapshot), _) => match snapshot.get(&key) {
+        (Ok(snapshot), _) => match snapshot.get(&key).filter(|_| !snapshot.may_be_undecrypted(&key)) {
             Some(object) => Ok(object.clone()),
             // It says why.
             None if snapshot.may_hide(&key) => {

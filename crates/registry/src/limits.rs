@@ -58,6 +58,9 @@ pub(crate) const UNDELETED_TOLD_MAX: usize = 16;
 /// How often a start looks again at a role that others write, too.
 pub(crate) const RECONCILE_ROUNDS_MAX: usize = 8;
 
+/// How often it is asked whether the store can be read, while a start waits for some of it.
+pub(crate) const HINDERED_LOOK: Duration = Duration::from_millis(500);
+
 /// How often a member is looked at while other servers write it, too.
 pub(crate) const PUBLISH_ATTEMPTS_MAX: usize = 16;
 

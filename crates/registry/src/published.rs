@@ -31,25 +31,8 @@ const NAMESPACE: &str = "kube-system";
 
 /// What tells who asks.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
-const CLIENT_AUTHORITIES: &str = "client-ca-file";
 const TOKENS_TRACKED: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const SINCE: &str = "since";
-
-/// Publishes the authorities of client certificates.
-///
-/// - `bundle`: from the published bundle in PEM, empty where there is none, to what it has to be.
-///
-/// # Errors
-/// When the store cannot be written or read.
-pub(crate) async fn publish_client_authorities(
-    context: &Arc<Context>,
-    bundle: impl Fn(&str) -> String,
-) -> Result<(), Status> {
-    let wanted = |published: &dyn Fn(&str) -> String| {
-        vec![(CLIENT_AUTHORITIES, bundle(&published(CLIENT_AUTHORITIES)))]
-    };
-    publish(context, AUTHENTICATION, wanted).await
-}
 
 /// Publishes what tells who asks.
 ///

@@ -55,6 +55,11 @@ impl Registry {
         bootstrap::start(&self.0).await
     }
 
+    /// Why some of what is kept cannot be read for now, if that is so.
+    pub fn hindered(&self) -> Option<String> {
+        self.0.backend.hindered()
+    }
+
     /// One object.
     ///
     /// # Errors
@@ -232,16 +237,6 @@ impl Registry {
         wanted: impl Fn(&dyn Fn(&str) -> String) -> Vec<(&'static str, String)>,
     ) -> Result<(), Status> {
         published::publish_authentication(&self.0, wanted).await
-    }
-
-    /// Publishes the authorities of client certificates.
-    ///
-    /// - `bundle`: from the published bundle in PEM, empty where there is none, to what it has to be.
-    ///
-    /// # Errors
-    /// When the store cannot be written or read.
-    pub async fn publish_client_authorities(&self, bundle: impl Fn(&str) -> String) -> Result<(), Status> {
-        published::publish_client_authorities(&self.0, bundle).await
     }
 
     /// Publishes the day since which tokens are tracked: the first day on which that was asked for.

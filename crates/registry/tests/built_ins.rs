@@ -274,6 +274,9 @@ async fn admin_access_to_devices_needs_a_labelled_namespace() {
     world.create(&target, claim).await.expect("is labelled");
 }
 
+/// The member that has the authorities of clients.
+const CLIENT_CA: &str = "client-ca-file";
+
 /// Several servers that start at the same time on one store.
 #[tokio::test]
 async fn servers_that_start_together_each_publish_their_authority() {
@@ -283,7 +286,11 @@ async fn servers_that_start_together_each_publish_their_authority() {
     for number in 0..8 {
         let registry = if number % 2 == 0 { first.registry.clone() } else { second.registry.clone() };
         publishing.spawn(async move {
-            registry.publish_client_authorities(|published| format!("{published}{number}")).await
+            registry
+                .publish_authentication(|published| {
+                    vec![(CLIENT_CA, published(CLIENT_CA) + &number.to_string())]
+                })
+                .await
         });
     }
     while let Some(published) = publishing.join_next().await {
@@ -340,7 +347,7 @@ async fn a_published_map_that_cannot_be_read_keeps_nobody_from_serving() {
     }
     let store = Arc::new(Silent { engine: engine.clone(), is_silent: AtomicBool::new(false) });
     let world = World::behind(store.clone(), engine).await;
-    let publish = || world.registry.publish_client_authorities(|_| "authority".to_string());
+    let publish = || world.registry.publish_authentication(|_| vec![(CLIENT_CA, "authority".to_string())]);
     publish().await.expect("goes on without it");
     world.registry.publish_tokens_tracked().await.expect("goes on without it");
     for key in [AUTHORITIES, TRACKED] {

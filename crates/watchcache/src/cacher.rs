@@ -21,6 +21,7 @@ use crate::event::Event;
 use crate::ingest;
 use crate::interest::{Interest, Reach};
 use crate::limits;
+use crate::look::Looker;
 use crate::messages;
 use crate::published::{Published, Window};
 use crate::recent::Recent;
@@ -95,6 +96,12 @@ impl Cacher {
             counters: counters.clone(),
             commands: commands.clone(),
         };
+        let looker = Looker {
+            backend: backend.clone(),
+            clock: clock.clone(),
+            published: published.clone(),
+            commands: commands.clone(),
+        };
         let history = resource.history;
         let check = async move {
             match history {
@@ -108,7 +115,7 @@ impl Cacher {
         let let_go = messages::let_go(published.clone(), all, counted, told, clock.clone());
         let stopped = stop.clone();
         tasks.spawn("watchcache ingest", async move {
-            tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {}, () = check => {} }
+            tokio::select! { biased; () = stopped.cancelled() => {}, () = ingest.run() => {}, () = let_go => {}, () = check => {}, () = looker.run() => {} }
         });
         Cacher(Arc::new(Inner {
             backend,
@@ -436,13 +443,14 @@ impl Cacher {
     /// A watcher of every event in `interest` after `after`, without an initial state.
     ///
     /// # Errors
-    /// [`ReadError::Expired`] when the window begins later.
+    /// [`ReadError::Expired`] when the window begins later; [`ReadError::Undecrypted`].
     pub fn watch(&self, interest: Interest, after: Revision) -> Result<Watcher, ReadError> {
         let (current, window) = self.ready()?;
         if after > current.revision() && window.is_lost(after) {
             return Err(window.expired(after));
         }
         window.check_holes(after)?;
+        current.check_decrypted(&interest.reach)?;
         let cursor = self.cursor(&window, &interest, after)?;
         Ok(Watcher::new(self.clone(), interest, cursor, None))
     }
@@ -450,15 +458,18 @@ impl Cacher {
     /// A watcher that begins with the state in `snapshot`, or a later one, and goes on from there.
     ///
     /// # Errors
-    /// [`ReadError::NotReady`], [`ReadError::Closed`].
+    /// [`ReadError::NotReady`], [`ReadError::Closed`]; [`ReadError::Undecrypted`].
     pub fn watch_list(&self, interest: Interest, snapshot: Arc<Snapshot>) -> Result<Watcher, ReadError> {
         let (current, window) = self.ready()?;
         let snapshot = if snapshot.shares_history(&current) { snapshot } else { current.clone() };
         // A window that has moved past the caller's snapshot still reaches back to the current one.
         let (cursor, snapshot) = match self.cursor(&window, &interest, snapshot.revision()) {
             Ok(cursor) => (cursor, snapshot),
-            Err(_) => (self.cursor(&window, &interest, current.revision())?, current),
+            Err(_) => (self.cursor(&window, &interest, current.revision())?, current.clone()),
         };
+        // Of the current state as well: what it shows since without an event, the earlier one lacks.
+        let states = [&snapshot, &current];
+        states.into_iter().try_for_each(|state| state.check_decrypted(&interest.reach))?;
         Ok(Watcher::new(self.clone(), interest, cursor, Some(snapshot)))
     }
 

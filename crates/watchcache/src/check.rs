@@ -3,6 +3,9 @@
 //! Caches are checked only where the store is reached over a network, because others write to it as well. One
 //! cache of this process is checked at a time.
 //!
+//! A key whose value the cache could not read is read again, so many in a round: what can be read by now and is
+//! not shown differs as well. Those that could not be decrypted are `look.rs`'s, as far as they are known.
+//!
 //! In: the published snapshot, and the store's keys at its revision, without values, a page at a time. Out:
 //! each key that differs, in the log and the counters; and an order to the ingest task, which fills the cache
 //! anew. Never: changes a cache.
@@ -40,6 +43,34 @@ pub(crate) struct Checker {
     pub(crate) commands: Arc<Commands>,
 }
 
+/// Whose turn it is to be read again, of the keys whose values a cache may not be able to read.
+#[derive(Default)]
+struct HiddenTurn {
+    // The last one that was read; the next round goes on behind it, or from the first key on.
+    last: Option<Key>,
+    // How many may be read in this round.
+    left: usize,
+}
+
+impl HiddenTurn {
+    fn begin(&mut self) {
+        if self.left > 0 {
+            self.last = None;
+        }
+        self.left = limits::CHECK_HIDDEN_MAX;
+    }
+
+    /// - `key`: later than those before in this round.
+    fn takes(&mut self, key: &Key) -> bool {
+        let is_next = self.left > 0 && self.last.as_ref().is_none_or(|last| key > last);
+        if is_next {
+            self.left -= 1;
+            self.last = Some(key.clone());
+        }
+        is_next
+    }
+}
+
 /// A key at which cache and store differ, and the revisions that each has there.
 #[derive(Debug, PartialEq, Eq)]
 struct Mismatch {
@@ -53,6 +84,7 @@ impl Checker {
     pub(crate) async fn run(self, period: Duration) {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&self.resource.name);
         let period = period + period / 2 * (hash % 1000) as u32 / 1000;
+        let mut hidden = HiddenTurn::default();
         loop {
             self.clock.sleep(period).await;
             let Ok(_turn) = TURN.acquire().await else { return };
@@ -61,7 +93,7 @@ impl Checker {
                 Published::Filling { .. } => continue,
                 Published::Closed => return,
             };
-            match self.check(&shown).await {
+            match self.check(&shown, &mut hidden).await {
                 Ok(mismatches) => self.report(&shown, &mismatches),
                 // It is too long ago by now, or the store does not answer: the next time, then.
                 Err(why) => {
@@ -89,7 +121,8 @@ impl Checker {
     }
 
     /// The keys that only one of them has, or that each has at another revision.
-    async fn check(&self, shown: &Snapshot) -> Result<Vec<Mismatch>, ReadError> {
+    async fn check(&self, shown: &Snapshot, hidden: &mut HiddenTurn) -> Result<Vec<Mismatch>, ReadError> {
+        hidden.begin();
         let reach = Reach::Below(self.resource.prefix.clone());
         let (mut after, mut mismatches) = (None::<Key>, Vec::new());
         loop {
@@ -105,19 +138,27 @@ impl Checker {
             for differs in differences(shown, &reach, after.as_ref(), page) {
                 let (key, cached, stored) = match differs {
                     Differs::Gone(held) => (held.key().clone(), Some(held.revision()), None),
-                    Differs::Found { held: Some(held), key, found } => {
-                        (key, Some(held.revision()), Some(found.revision))
-                    }
-                    Differs::Found { held: None, key, found } => {
-                        if shown.may_hide(&key) {
-                            continue;
-                        }
+                    Differs::Found { held, key, found } => {
+                        let held = held.map(|held| held.revision());
+                        // What is held in the place of what is not decrypted is an earlier one.
+                        let may_differ = match held {
+                            Some(_) => shown.may_be_undecrypted(&key),
+                            None => shown.may_hide(&key),
+                        };
                         // Once enough is known to differ, the others are counted as they are.
                         let is_enough = mismatches.len() >= limits::MISMATCHES_LOGGED_MAX;
-                        if !is_enough && !self.is_missing(&key, found.revision).await? {
+                        let is_to_ask = if may_differ {
+                            if shown.unread().undecrypted_at(&key).is_some() || !hidden.takes(&key) {
+                                continue;
+                            }
+                            true
+                        } else {
+                            held.is_none() && !is_enough
+                        };
+                        if is_to_ask && !self.is_missing(&key, found.revision).await? {
                             continue;
                         }
-                        (key, None, Some(found.revision))
+                        (key, held, Some(found.revision))
                     }
                 };
                 mismatches.push(Mismatch { key, cached, stored });

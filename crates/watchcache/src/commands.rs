@@ -2,14 +2,16 @@
 //! looks at it.
 //!
 //! In: the revisions that readers wait for, to which the feed is hastened; how much the window may hold; that
-//! the store may have gone back, that the cache differs from it, that memory is short. A reader takes its
+//! the store may have gone back, that the cache differs from it, that memory is short, that values cannot be
+//! decrypted, and those of them that can be by now. A reader takes its
 //! revision out when the cache has reached it, or when it gives up: so a revision that never comes does no
 //! harm. Out: each [`Order`] once, for the task that carries it out. Never: carries one out; keeps a caller
 //! waiting.
 
 use std::collections::BTreeMap;
 
-use forebay_apimachinery::Revision;
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::Versioned;
 use tokio::sync::watch;
 
 /// The state, which is shared by the cache's readers and its tasks.
@@ -29,6 +31,10 @@ struct Command {
     has_diverged: bool,
     // The protobuf messages of all objects are to be dropped.
     is_pressed: bool,
+    // The state has values that cannot be decrypted, and nobody looks for them.
+    is_to_look: bool,
+    // Values that could not be decrypted before: at most LOOK_BYTES and one more.
+    found: Vec<(Key, Versioned)>,
 }
 
 /// What the ingest task is to do.
@@ -40,6 +46,8 @@ pub(crate) enum Order {
     Cap,
     /// To ask the store whether it is where the cache is.
     CheckStore,
+    /// To show what can be decrypted by now: see [`Commands::take_found`].
+    TakeFound,
     FillAnew,
 }
 
@@ -66,6 +74,8 @@ impl Default for Commands {
             is_suspect: false,
             has_diverged: false,
             is_pressed: false,
+            is_to_look: false,
+            found: Vec::new(),
         }))
     }
 }
@@ -121,13 +131,39 @@ impl Commands {
         self.done(|now| now.is_pressed = false);
     }
 
+    /// Notes that the published state has values that cannot be decrypted.
+    pub(crate) fn look(&self) {
+        self.0.send_if_modified(|now| !std::mem::replace(&mut now.is_to_look, true));
+    }
+
+    /// Waits until [`Commands::look`] was called since this last returned. Cancel-safe.
+    pub(crate) async fn to_look(&self) {
+        self.when(|now| now.is_to_look).await;
+        self.done(|now| now.is_to_look = false);
+    }
+
+    /// Hands over values that can be decrypted now, once those before were taken. Cancel-safe: if it is
+    /// dropped they are not handed over.
+    pub(crate) async fn found(&self, found: Vec<(Key, Versioned)>) {
+        self.when(|now| now.found.is_empty()).await;
+        self.0.send_modify(|now| now.found = found);
+    }
+
+    /// What was found, for the ingest task.
+    pub(crate) fn take_found(&self) -> Vec<(Key, Versioned)> {
+        let mut found = Vec::new();
+        // Whoever has found more waits for this.
+        self.0.send_modify(|now| found = std::mem::take(&mut now.found));
+        found
+    }
+
     /// The next order for the ingest task; each is given once. Cancel-safe.
     ///
     /// - `seen`: what the task had seen of the state when it was last given an order.
     pub(crate) async fn next(&self, seen: &mut Seen) -> Order {
         let (turns, window_cap) = (seen.turns, seen.window_cap);
         let is_new = |now: &Command| now.turns != turns || now.window_cap != window_cap;
-        self.when(|now| is_new(now) || now.is_suspect || now.has_diverged).await;
+        self.when(|now| is_new(now) || now.is_suspect || now.has_diverged || !now.found.is_empty()).await;
         let mut order = Order::FillAnew;
         self.done(|now| {
             if now.turns != turns {
@@ -136,6 +172,8 @@ impl Commands {
                 (order, seen.window_cap) = (Order::Cap, now.window_cap);
             } else if now.is_suspect {
                 (order, now.is_suspect) = (Order::CheckStore, false);
+            } else if !now.found.is_empty() {
+                order = Order::TakeFound;
             } else {
                 now.has_diverged = false;
             }

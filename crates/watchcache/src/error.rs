@@ -1,6 +1,8 @@
 //! Why a read of the cache failed.
 
-use forebay_apimachinery::Revision;
+use std::sync::Arc;
+
+use forebay_apimachinery::{Key, Revision};
 use forebay_rt::Duration;
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -22,6 +24,10 @@ pub enum ReadError {
     /// seconds.
     #[error("too many reads of past states, please try again later")]
     Busy { retry_after_seconds: u32 },
+    /// There is a value in reach that cannot be decrypted now: nobody is told the others as if they were all.
+    /// The same read may succeed later.
+    #[error("unable to transform key \"{key}\": {why}")]
+    Undecrypted { key: Key, why: Arc<str> },
     /// The store could not say what is current.
     #[error("{0}")]
     Store(#[from] forebay_backend::ReadError),

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use forebay_apimachinery::Revision;
+use forebay_apimachinery::{Key, Revision};
 use forebay_object::Object;
 
-/// One key at one revision, with its previous and its current object. At least one of them is there.
+use crate::unreadable::Undecrypted;
+
+/// One key at one revision, with its previous and its current object. At least one of them is there, unless
+/// one of them is [hidden](Event::hidden).
 #[derive(Debug)]
 pub struct Event {
     pub revision: Revision,
@@ -16,6 +19,19 @@ pub struct Event {
     /// Whether the event stands for a hole in the history: whoever sees it may have missed other events of
     /// this key.
     pub(crate) is_of_hole: bool,
+    /// What was put or replaced could not be decrypted: nobody in reach may go on as if this event told all
+    /// of it. Boxed, because there are hardly any.
+    pub(crate) hidden: Option<Box<Hidden>>,
+}
+
+/// Of a change, what nobody could decrypt.
+#[derive(Clone, Debug)]
+pub(crate) struct Hidden {
+    pub(crate) key: Key,
+    /// What was there before could not be decrypted either.
+    pub(crate) before: Option<Undecrypted>,
+    /// The object that the state goes on to show, where what was put cannot be decrypted.
+    pub(crate) shown: Option<Arc<Object>>,
 }
 
 /// What an event is to one watcher.
@@ -44,6 +60,9 @@ impl Event {
     /// event itself.
     pub(crate) fn cost_bytes(&self) -> usize {
         let replaced = |object: &Arc<Object>| object.cost_bytes() + object.message_bytes();
-        size_of::<Event>() + self.previous.as_ref().map_or(0, replaced)
+        let hidden = self.hidden.as_ref().map_or(0, |hidden| {
+            size_of::<Hidden>() + hidden.key.as_str().len() + hidden.shown.as_ref().map_or(0, replaced)
+        });
+        size_of::<Event>() + self.previous.as_ref().map_or(0, replaced) + hidden
     }
 }

@@ -25,7 +25,7 @@ use crate::error::ReadError;
 use crate::event::Event;
 use crate::interest::{Interest, Reach};
 use crate::limits;
-use crate::published::States;
+use crate::published::{States, Window};
 use crate::snapshot::Snapshot;
 
 /// What a follower tells its owner.
@@ -71,6 +71,8 @@ pub struct Follower {
     // The filling that it follows, and how many of the cache's states it has told of.
     fill: Option<u64>,
     states: u64,
+    // How often the cache had shown objects without an event when that was last told.
+    revealed: u64,
     has_synced: bool,
     // There is more to compare, once other tasks have had their turn.
     is_halfway: bool,
@@ -114,6 +116,7 @@ impl Cacher {
             pending: VecDeque::new(),
             fill: None,
             states: 0,
+            revealed: 0,
             has_synced: false,
             is_halfway: false,
             rebase_at: self.clock().now(),
@@ -247,10 +250,13 @@ impl Follower {
         }
     }
 
-    /// Drops changes that were read from a history that is no longer shown, and were not told yet.
+    /// Drops changes that were read from a history that is no longer shown, or that is not all of it any
+    /// more, and were not told yet: the differences have them.
     fn leave_other_history(&mut self) {
-        let other = |shown: Arc<Snapshot>| self.fill.is_some_and(|fill| fill != shown.fill());
-        if self.cacher.snapshot().is_ok_and(other) && !matches!(self.at, At::Ended) {
+        let other = |(shown, window): (Arc<Snapshot>, Window)| {
+            self.fill.is_some_and(|fill| fill != shown.fill() || self.revealed != window.revealed)
+        };
+        if self.cacher.ready().is_ok_and(other) && !matches!(self.at, At::Ended) {
             self.pending.retain(|next| matches!(next, Followed::Synced(_) | Followed::LetGo));
             self.at = At::Nowhere;
         }
@@ -270,10 +276,10 @@ impl Follower {
     fn begin(&mut self) -> bool {
         let begun = self.cacher.ready().and_then(|(snapshot, window)| {
             let cursor = self.cacher.cursor(&window, &self.interest, snapshot.revision())?;
-            Ok((snapshot, window.states, cursor))
+            Ok((snapshot, window, cursor))
         });
         match begun {
-            Ok((snapshot, states, then)) => {
+            Ok((snapshot, Window { states, revealed, .. }, then)) => {
                 if !self.has_synced {
                     self.states = states.told;
                 } else if self.fill != Some(snapshot.fill()) {
@@ -282,6 +288,7 @@ impl Follower {
                 }
                 self.gaps += u64::from(self.has_synced);
                 self.fill = Some(snapshot.fill());
+                self.revealed = revealed;
                 self.at = At::Differences { to: snapshot, after: None, then };
                 true
             }
@@ -358,6 +365,10 @@ impl Follower {
         }
         if pulled.is_empty() {
             if let Ok((shown, window)) = shown {
+                if window.revealed != self.revealed {
+                    self.at = At::Nowhere;
+                    return true;
+                }
                 return self.is_at_tail(shown, window.states);
             }
             return false;

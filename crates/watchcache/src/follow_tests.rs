@@ -14,7 +14,7 @@ fn everything() -> Interest {
 }
 
 /// What it has now, in short.
-fn told(follower: &mut Follower) -> Vec<String> {
+pub(crate) fn told(follower: &mut Follower) -> Vec<String> {
     let short = |told| match told {
         Followed::Change(Changed { previous, current, .. }) => {
             let sign = match (&previous, &current) {

@@ -12,11 +12,14 @@ mod fill;
 mod loose;
 mod packed;
 mod part;
+mod read;
+mod reveal;
 mod rewrite;
 mod spill;
 mod told;
 
 use early::Early;
+use read::Made;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,14 +27,14 @@ use std::sync::atomic::Ordering;
 use forebay_apimachinery::{Key, Revision};
 use forebay_backend::{Backend, Change, FeedError, FeedStep};
 use forebay_object::seal::RecentBlocks;
-use forebay_object::{Interner, Object, ScanError};
+use forebay_object::{Interner, Object};
 use forebay_revlog::{Limits, Writer};
 use forebay_rt::{Clock, Instant, Tasks};
 use tokio::sync::watch;
 
 use crate::commands::{Commands, Order, Seen};
 use crate::counters::Counters;
-use crate::event::Event;
+use crate::event::{Event, Hidden};
 use crate::lanes::Router;
 use crate::limits;
 use crate::published::{Hole, Published, States, Window};
@@ -42,6 +45,7 @@ use crate::room::Share;
 use crate::seal::{Haste, Sealing};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
+use crate::unreadable::Undecrypted;
 
 const LIMITS: Limits = Limits {
     items_max: limits::EVENTS_MAX,
@@ -100,7 +104,8 @@ struct State {
     // Oldest first, at most HOLES_MAX.
     holes: Arc<[Hole]>,
     states: States,
-    // Another state whose objects this one shares where they are the same.
+    // Another state whose objects this one shares where they are the same, and keeps where a value cannot be
+    // decrypted.
     known: Option<Snapshot>,
     // History before the window that is still being read.
     early: Option<Early>,
@@ -115,8 +120,10 @@ struct State {
     // In haste nothing was found to be sealed: it is looked for again when the time comes, or when more is
     // taken in.
     through: bool,
-    // The state differs from what is published in how its objects are kept.
+    // The state differs from what is published in how its objects are kept, or in some of what is revealed.
     renewed: bool,
+    // How often objects were taken in without an event.
+    revealed: u64,
     // When to look next for old events, and for objects to seal.
     sweep_at: Instant,
     seal_at: Instant,
@@ -131,9 +138,10 @@ impl Ingest {
     pub(crate) async fn run(self: Arc<Self>) {
         let mut pause = limits::RETRY_PAUSE.0;
         let mut fill = Fill { number: 0, lost_upto: 0, overtaken: 0 };
+        let mut last = None;
         loop {
             let mut filled_at = None;
-            let Err(lost) = self.fill_and_follow(fill, &mut filled_at).await;
+            let Err(lost) = self.fill_and_follow(fill, &mut last, &mut filled_at).await;
             fill.number += 1;
             if filled_at.is_some() {
                 fill.overtaken = 0;
@@ -152,6 +160,7 @@ impl Ingest {
                     );
                     Counters::add(&self.counters.went_back, 1);
                     fill.lost_upto = fill.lost_upto.max(reached.get());
+                    last = None;
                     Again::Now
                 }
                 Lost::Feed(FeedError::Closed) => break,
@@ -175,10 +184,13 @@ impl Ingest {
         self.publish.send_replace(Published::Closed);
     }
 
+    /// - `last`: the state of the filling before, which was not lost by the store: what is the same is
+    ///   shared, and what cannot be decrypted stays as it was. Is set to this filling's when it ends.
     /// - `filled_at`: is set to the time at which the cache was filled and began to follow.
     async fn fill_and_follow(
         self: &Arc<Self>,
         fill: Fill,
+        last: &mut Option<Snapshot>,
         filled_at: &mut Option<Instant>,
     ) -> Result<std::convert::Infallible, Lost> {
         if let Some(tell) = self.backend.tell(self.resource.prefix.as_str()) {
@@ -201,7 +213,9 @@ impl Ingest {
         let mut source = Source::open_upto(backend, prefix, start, current).await?;
         let mut state = self.state(start, fill.number);
         state.lost_upto = fill.lost_upto;
+        state.known = last.clone();
         self.fill(&mut state, start).await?;
+        (state.known, *last) = (None, None);
         if has_history && start > oldest {
             state.early = Some(Early::read(self, oldest, state.snapshot.clone()));
         }
@@ -211,6 +225,7 @@ impl Ingest {
             let lost = match self.follow(&mut source, &mut state).await {
                 Err(Lost::Feed(lost)) => lost,
                 Err(Lost::Diverged) => {
+                    *last = Some(state.snapshot);
                     state.window.lose();
                     return Err(Lost::Diverged);
                 }
@@ -226,7 +241,10 @@ impl Ingest {
                 state.window.lose();
                 return Err(error.into());
             }
-            gone_on?;
+            if let Err(error) = gone_on {
+                *last = Some(state.snapshot);
+                return Err(error.into());
+            }
         }
     }
 
@@ -250,6 +268,7 @@ impl Ingest {
             share: None,
             through: false,
             renewed: false,
+            revealed: 0,
             sweep_at: self.clock.now() + limits::EVICT_PERIOD,
             seal_at: self.clock.now() + self.resource.pace.period,
             pressed_out: 0,
@@ -319,6 +338,7 @@ impl Ingest {
                     Order::Hasten => source.hasten(self.wanted(source)),
                     Order::Cap => {}
                     Order::CheckStore => self.check_store(state.snapshot.revision()).await?,
+                    Order::TakeFound => self.reveal(state).await,
                     Order::FillAnew => return Err(Lost::Diverged),
                 },
                 early = early::read_through(&mut state.early) => {
@@ -432,30 +452,11 @@ impl Ingest {
         Counters::add(&self.counters.events_received, changes.len());
         let mut events = Vec::with_capacity(changes.len());
         let mut last = state.snapshot.revision();
-        for change in changes {
-            last = change.revision;
-            let current = match &change.value {
-                Some(value) => match self.decode(state, change.key.clone(), change.revision, value) {
-                    Some(object) => Some(object),
-                    // The object that was there before is shown as deleted, and the unreadable value is
-                    // reported.
-                    None => {
-                        self.forget(state, &change.key, change.revision, &mut events);
-                        continue;
-                    }
-                },
-                None => {
-                    state.snapshot.note_gone(&change.key);
-                    None
-                }
-            };
-            match current {
-                Some(object) => {
-                    let previous = state.snapshot.put(object.clone());
-                    events.push(event(change.revision, previous, Some(object)));
-                }
-                None => self.forget(state, &change.key, change.revision, &mut events),
-            }
+        for Change { key, revision, value } in changes {
+            last = revision;
+            let before = state.snapshot.unread().undecrypted_at(&key).cloned();
+            let made = value.map(|value| self.read(state, &key, revision, &value));
+            events.extend(self.take_change(state, (key, revision), before, made));
         }
         Counters::add(&self.counters.events_dispatched, events.len());
         state.append(events, self.clock.unix_ms());
@@ -464,16 +465,36 @@ impl Ingest {
         state.snapshot.set_revision(last);
     }
 
-    fn forget(
+    /// Takes one change into the state. The event that tells it; none when nobody was shown what is gone.
+    ///
+    /// - `before`: what was there could not be decrypted.
+    /// - `made`: none when the key was deleted.
+    fn take_change(
         &self,
         state: &mut State,
-        key: &Key,
-        revision: Revision,
-        events: &mut Vec<(u64, Arc<Event>, usize)>,
-    ) {
-        if let Some(previous) = state.snapshot.remove(key) {
-            events.push(event(revision, Some(previous), None));
-        }
+        (key, revision): (Key, Revision),
+        before: Option<Undecrypted>,
+        made: Option<Made>,
+    ) -> Option<(u64, Arc<Event>, usize)> {
+        let hides = |shown| Some(Box::new(Hidden { key: key.clone(), before: before.clone(), shown }));
+        let hidden = before.as_ref().and_then(|_| hides(None));
+        let (previous, current, hidden) = match made {
+            Some(Made::Object(object)) => (state.snapshot.put(object.clone()), Some(object), hidden),
+            // What was shown is still there, in a form that nobody knows here: it was not deleted.
+            Some(Made::Undecrypted(what)) => {
+                let hidden = hides(state.snapshot.get(&key).cloned());
+                state.snapshot.note_undecrypted(key, what);
+                (None, None, hidden)
+            }
+            // The object that was there before is shown as deleted, and the unreadable value is reported.
+            Some(Made::Malformed) => (state.snapshot.remove(&key), None, hidden),
+            None => {
+                state.snapshot.note_gone(&key);
+                (state.snapshot.remove(&key), None, hidden)
+            }
+        };
+        let is_told = previous.is_some() || current.is_some() || hidden.is_some();
+        is_told.then(|| event(revision, previous, current, hidden))
     }
 
     /// Publishes the state, unless the cache has not reached `shown_from` yet, which was current when its
@@ -497,35 +518,12 @@ impl Ingest {
             let (log, lanes) = (state.window.log(), state.lanes.lanes());
             let early = state.early.as_ref().map(|early| early.after);
             let (lost_upto, holes, states) = (state.lost_upto, state.holes.clone(), state.states);
-            let window = Window { log, lanes, lost_upto, holes, early, states };
+            let revealed = state.revealed;
+            let window = Window { log, lanes, lost_upto, holes, early, states, revealed };
             self.publish.send_replace(Published::Ready { snapshot, window });
-        }
-    }
-
-    fn decode(&self, state: &mut State, key: Key, revision: Revision, value: &[u8]) -> Option<Arc<Object>> {
-        let known = state.known.as_ref().and_then(|known| known.get(&key));
-        if let Some(known) = known.filter(|known| known.revision() == revision) {
-            return Some(known.clone());
-        }
-        let made = Object::decode(&self.resource.layout, key.clone(), revision, value, &mut state.interner);
-        self.readable(state, key, revision, made)
-    }
-
-    /// The object, if it could be made; otherwise that is reported.
-    fn readable(
-        &self,
-        state: &mut State,
-        key: Key,
-        revision: Revision,
-        made: Result<Object, ScanError>,
-    ) -> Option<Arc<Object>> {
-        match made {
-            Ok(object) => Some(Arc::new(object)),
-            Err(error) => {
-                Counters::add(&self.counters.decode_errors, 1);
-                tracing::error!(resource = self.resource.name, %key, %revision, %error, "a stored value cannot be read");
-                state.snapshot.note_unreadable(key);
-                None
+            // Behind what is published, so that whoever looks for it finds it there.
+            if state.snapshot.unread().has_undecrypted() {
+                self.commands.look();
             }
         }
     }
@@ -545,8 +543,9 @@ fn event(
     revision: Revision,
     previous: Option<Arc<Object>>,
     current: Option<Arc<Object>>,
+    hidden: Option<Box<Hidden>>,
 ) -> (u64, Arc<Event>, usize) {
-    let event = Event { revision, previous, current, is_of_hole: false };
+    let event = Event { revision, previous, current, is_of_hole: false, hidden };
     let bytes = event.cost_bytes();
     (revision.get(), Arc::new(event), bytes)
 }

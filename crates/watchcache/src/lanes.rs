@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forebay_apimachinery::Revision;
+use forebay_apimachinery::{Key, Revision};
 use forebay_object::Object;
 use forebay_revlog::{Lane, LaneReader};
 
@@ -147,6 +147,14 @@ impl Table {
     /// Calls `found` once with each lane that `event` is in.
     fn find(&self, event: &Event, mut found: impl FnMut(&Lane)) {
         for (dimension, lanes) in &self.lanes {
+            if let Some(hidden) = &event.hidden {
+                match dimension.value_in(&hidden.key) {
+                    Some(value) => lanes.get(value).into_iter().for_each(&mut found),
+                    // Nobody knows which.
+                    None => lanes.values().for_each(&mut found),
+                }
+                continue;
+            }
             let value = |object: &'_ Arc<Object>| lanes.get_key_value(dimension.value(object));
             let previous = event.previous.as_ref().and_then(value);
             let current = event.current.as_ref().and_then(value);
@@ -167,6 +175,18 @@ impl Dimension {
         match self {
             Dimension::Key => object.key().as_str(),
             Dimension::Field(field) => field.value(object),
+        }
+    }
+
+    /// What every object at `key` has there; `None` where that depends on the object.
+    fn value_in<'k>(&self, key: &'k Key) -> Option<&'k str> {
+        let mut parts = key.as_str().rsplit('/');
+        match self {
+            Dimension::Key => Some(key.as_str()),
+            Dimension::Field(FieldSource::Name) => parts.next(),
+            // Of what has no namespace there is no lane of one.
+            Dimension::Field(FieldSource::Namespace) => parts.nth(1),
+            Dimension::Field(FieldSource::Indexed { .. }) => None,
         }
     }
 }

@@ -25,6 +25,7 @@ mod ingest;
 mod interest;
 mod lanes;
 pub mod limits;
+mod look;
 mod messages;
 mod past;
 mod published;
@@ -86,6 +87,8 @@ mod tests;
 mod told_tests;
 #[cfg(test)]
 mod tree_tests;
+#[cfg(test)]
+mod undecrypted_tests;
 #[cfg(test)]
 mod watcher_tests;
 #[cfg(test)]

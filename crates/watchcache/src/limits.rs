@@ -125,9 +125,28 @@ pub const CHECK_PAGE: usize = 10_000;
 /// How many keys that differ are logged; the others are only counted, and their values are not read.
 pub const MISMATCHES_LOGGED_MAX: usize = 10;
 
-/// How many keys of values that cannot be read each cache remembers: about 100 KB. With more of them any key
-/// may be one, and a GET of a key that is not in the cache has to look into the store.
+/// How many keys of values that cannot be read each cache remembers, and as many of those that cannot be
+/// decrypted: about 100 KB, and with why as much again, which most have in common. With more of them any key
+/// may be one, and a GET of a key that is not in the cache has to look into the store. With more that cannot
+/// be decrypted no LIST is complete, so none is answered.
 pub const UNREADABLE_MAX: usize = 1_000;
+
+/// Of why a value cannot be decrypted so much is kept: 1,000 x 256 B.
+pub const WHY_BYTES_MAX: usize = 256;
+
+/// How long it takes until values that could not be decrypted are read again: doubled from the first to the
+/// second, and the first again once there are other keys. Each round is [`UNREADABLE_MAX`] GETs at most, one
+/// after the other, and ends after so many that failed.
+pub const LOOK_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+pub const LOOK_FAILURES_MAX: usize = 8;
+
+/// Bytes of values that were read again and are handed to the ingest task at a time; one more value than that
+/// at most, which waits for nobody.
+pub const LOOK_BYTES: usize = 1 << 20;
+
+/// How many of the keys whose values a cache cannot read, or may not be able to, a self-check reads again in
+/// a round. The next round goes on behind them.
+pub const CHECK_HIDDEN_MAX: usize = 1_000;
 
 /// How many holes in the history a window remembers; with more the two oldest are merged.
 pub const HOLES_MAX: usize = 8;

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use forebay_apimachinery::{Key, Revision};
-use forebay_backend::{self as backend, Range, Versioned};
+use forebay_backend::{self as backend, Range, Versioned, why_undecrypted};
 use forebay_object::{Interner, Object};
 use forebay_rt::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -23,6 +23,7 @@ use crate::interest::{Interest, Reach};
 use crate::limits;
 use crate::seal::Resting;
 use crate::snapshot::Snapshot;
+use crate::unreadable::Undecrypted;
 
 /// Permits to read from the store, of all caches of this process.
 static READERS: Semaphore = Semaphore::const_new(limits::PAST_READERS_MAX);
@@ -222,8 +223,13 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// `None` for a value that cannot be read, which the cache does not show either.
+    /// `None` for a value that cannot be read, which the cache does not show either. One that cannot be
+    /// decrypted is noted.
     fn decode(&mut self, key: Key, found: &Versioned) -> Option<Arc<Object>> {
+        if let Some(why) = why_undecrypted(&found.value) {
+            self.snapshot.note_undecrypted(key, Undecrypted::new(found.revision, &why));
+            return None;
+        }
         let layout = &self.cacher.resource().layout;
         Object::decode(layout, key, found.revision, &found.value, &mut self.interner).ok().map(Arc::new)
     }

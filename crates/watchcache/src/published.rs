@@ -34,6 +34,9 @@ pub(crate) struct Window {
     // The revision to which the window will reach back once early history was read.
     pub(crate) early: Option<Revision>,
     pub(crate) states: States,
+    // How often objects came into the state without an event, because their values could be decrypted at
+    // last: see `ingest/reveal.rs`.
+    pub(crate) revealed: u64,
 }
 
 /// The states that the store has told, the first included. Only the informer's store tells its state as a

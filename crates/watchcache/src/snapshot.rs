@@ -8,10 +8,11 @@ use forebay_apimachinery::{Key, Revision};
 use forebay_object::Object;
 
 use crate::entries::ByField;
+use crate::error::ReadError;
 use crate::event::Event;
 use crate::interest::{FieldTerm, Interest, Reach};
 use crate::tree::{Entry, Side, Tree};
-use crate::unreadable::Unreadable;
+use crate::unreadable::{Undecrypted, Unreadable};
 
 /// A resource's objects at a revision. Pins its tree until dropped.
 #[derive(Clone, Debug)]
@@ -149,6 +150,25 @@ impl Snapshot {
     /// Whether there may be such a value within `reach`.
     pub fn may_have_unreadable(&self, reach: &Reach) -> bool {
         self.unreadable.may_have_within(reach)
+    }
+
+    /// Whether there may be a value at `key` that cannot be decrypted. What the state has there is then an
+    /// earlier one: it was not deleted.
+    pub fn may_be_undecrypted(&self, key: &Key) -> bool {
+        self.unreadable.may_be_undecrypted(key)
+    }
+
+    /// Lets through what reads all of `reach`.
+    ///
+    /// # Errors
+    /// [`ReadError::Undecrypted`] when there may be a value in it that cannot be decrypted.
+    pub fn check_decrypted(&self, reach: &Reach) -> Result<(), ReadError> {
+        self.unreadable.check_decrypted(reach)
+    }
+
+    /// What it knows of values that cannot be read.
+    pub(crate) fn unread(&self) -> &Unreadable {
+        &self.unreadable
     }
 
     /// How many values cannot be read, as far as they are known.
@@ -325,6 +345,11 @@ impl Snapshot {
         self.unreadable.note(key);
     }
 
+    /// Notes that what is at `key` cannot be decrypted: what it has there stays.
+    pub(crate) fn note_undecrypted(&mut self, key: Key, what: Undecrypted) {
+        self.unreadable.note_undecrypted(key, what);
+    }
+
     /// Forgets which values cannot be read: all of the state is read again.
     pub(crate) fn forget_unreadable(&mut self) {
         self.unreadable = Unreadable::default();
@@ -375,6 +400,16 @@ impl Snapshot {
                 (Some(previous), _) => drop(self.put(previous.clone())),
                 (None, Some(current)) => drop(self.remove(current.key())),
                 (None, None) => {}
+            }
+            let Some(hidden) = &event.hidden else { continue };
+            match (&event.previous, &event.current, &hidden.shown) {
+                (None, None, Some(shown)) => drop(self.put(shown.clone())),
+                (None, None, None) => drop(self.remove(&hidden.key)),
+                _ => {}
+            }
+            match &hidden.before {
+                Some(before) => self.note_undecrypted(hidden.key.clone(), before.clone()),
+                None => self.unreadable.forget(&hidden.key),
             }
         }
     }

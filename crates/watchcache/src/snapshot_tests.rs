@@ -233,7 +233,7 @@ fn a_state_goes_on_goes_back_and_begins_anew() {
     let event = |revision, previous: Option<&Arc<Object>>, current: Option<&Arc<Object>>| {
         let revision = Revision::from_log(revision);
         let (previous, current) = (previous.cloned(), current.cloned());
-        Arc::new(Event { revision, previous, current, is_of_hole: false })
+        Arc::new(Event { revision, previous, current, is_of_hole: false, hidden: None })
     };
     let (old, new) = (snapshot.clone(), pod("c/x", 8, ("n1", "")));
     snapshot.put(changed.clone());

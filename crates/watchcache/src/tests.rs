@@ -160,6 +160,10 @@ impl World {
                     out.push(format!("EXPIRED {asked}<{oldest}"));
                     break;
                 }
+                WatchStep::Undecrypted { key, why } => {
+                    out.push(format!("UNDECRYPTED {}: {why}", &key.as_str()[PREFIX.len()..]));
+                    break;
+                }
                 WatchStep::Closed => {
                     out.push("CLOSED".to_string());
                     break;

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 
 use crate::cacher::Cacher;
 use crate::counters::Counters;
+use crate::error::ReadError;
 use crate::event::{Event, EventKind};
 use crate::interest::{Interest, Reach};
 use crate::limits;
@@ -34,6 +35,8 @@ pub enum WatchStep {
     InitialEventsEnd(Revision),
     /// The next event is no longer in the window.
     Expired { asked: Revision, oldest: Revision },
+    /// Something in reach was put that cannot be decrypted: the watcher cannot tell what, and ends.
+    Undecrypted { key: Key, why: Arc<str> },
     /// The resource is no longer served, or the cache was filled anew.
     Closed,
 }
@@ -404,6 +407,13 @@ impl Watcher {
         }
         let (objects, mut first) = (pulled.len(), None);
         for (_, event) in pulled {
+            let hidden = event.hidden.as_ref().filter(|hidden| self.interest.reach.contains(&hidden.key));
+            if hidden.is_some() {
+                Counters::add(&self.cacher.counters().terminated_watchers, 1);
+                let end = self.end_at_hidden(asked, event.revision);
+                self.put(end, &mut first);
+                break;
+            }
             if let Some((kind, object)) = event.seen_by(|object| self.matches(object)) {
                 if event.is_of_hole {
                     Counters::add(&self.cacher.counters().terminated_watchers, 1);
@@ -418,6 +428,18 @@ impl Watcher {
         }
         self.reached = self.reached.max(Revision::from_log(self.cursor.seen()));
         Pulled::Some { objects, first }
+    }
+}
+
+impl Watcher {
+    /// How it ends at an event that does not tell all: for what cannot be decrypted, or, where everything can
+    /// be by now, so that its client reads that.
+    fn end_at_hidden(&self, asked: Revision, at: Revision) -> WatchStep {
+        let now = self.cacher.snapshot().and_then(|now| now.check_decrypted(&self.interest.reach));
+        match now {
+            Err(ReadError::Undecrypted { key, why }) => WatchStep::Undecrypted { key, why },
+            _ => WatchStep::Expired { asked, oldest: at },
+        }
     }
 }
 

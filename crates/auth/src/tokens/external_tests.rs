@@ -107,6 +107,8 @@ impl Grounds for Robot {
     async fn find(&self, _: &str, _: &str, _: &str) -> Result<Found, Status> {
         Ok(serde_json::from_value(json!({ "metadata": { "uid": "u" } })).expect("an object"))
     }
+
+    fn used(&self, _: UsedSecret) {}
 }
 
 /// What becomes of a token.

@@ -266,7 +266,7 @@ impl Teller {
                 Some(Told::Change(Change { key, revision: *revision, value }))
             }
             WatchStep::InitialEventsEnd(revision) => Some(Told::StateEnds(*revision)),
-            WatchStep::Expired { .. } | WatchStep::Closed => None,
+            WatchStep::Expired { .. } | WatchStep::Undecrypted { .. } | WatchStep::Closed => None,
         });
         Ok(told.collect())
     }
@@ -288,7 +288,9 @@ fn next_steps(watcher: &mut Watcher) -> Steps {
     while steps.len() < CONVERTED_AT_ONCE_MAX && bytes < CONVERTED_BYTES {
         match watcher.try_next() {
             None => break,
-            Some(WatchStep::Expired { .. } | WatchStep::Closed) => return Steps { steps, is_lost: true },
+            Some(WatchStep::Expired { .. } | WatchStep::Undecrypted { .. } | WatchStep::Closed) => {
+                return Steps { steps, is_lost: true };
+            }
             Some(step) => {
                 bytes += put_by(&step).map_or(0, |(object, _)| object.body_len());
                 steps.push(step);

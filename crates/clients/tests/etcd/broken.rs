@@ -61,38 +61,45 @@ pub fn values(
     cluster.put(&key("breaks"), BROKEN[0].1).expect("put");
     both_say(ours, theirs);
     delete_is_not_enough(there);
-    left_out_by_name(ours);
+    nothing_is_whole_without_what_is_encrypted(ours);
+    let body = format!(r#"{{"kind":"DeleteOptions","apiVersion":"v1","{OPTION}":true}}"#);
+    assert_eq!(ask(ours, "DELETE", &path("breaks"), &body).code, 200);
+    let [(encrypted, ..), malformed @ ..] = BROKEN;
+    is_deleted(cluster, encrypted, ours, [ours, theirs]);
+    left_out_by_name(ours, malformed.map(|(name, ..)| name));
 
     // Others are heard of, and written.
+    let mut watching = here.follow("kubectl get secrets -w -o name");
     here.run("kubectl create secret generic later");
     watching.until("secret/later");
     here.run("kubectl delete secret later");
 
-    // Each server deletes what it is told to, whatever it cannot read of it.
-    for ((name, ..), server) in BROKEN.iter().zip([ours, theirs, ours]) {
-        let deleted = ask(server, "DELETE", &format!("{}?{OPTION}=true", path(name)), "");
-        let value: Value = serde_json::from_str(&deleted.body).expect("JSON");
-        let expected = serde_json::json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-            "details": { "name": name, "kind": "Secret" }, "code": 200,
-        });
-        assert_eq!((deleted.code, value), (200, expected), "{name}");
-        assert!(!cluster.has(&key(name)).expect("answers"), "{name}");
-        until("it is gone for both", SEEN_MAX, || {
-            match [ours, theirs].map(|server| ask(server, "GET", &path(name), "").code) {
-                [404, 404] => Ok(()),
-                codes => Err(format!("{name}: {codes:?}")),
-            }
-        })
-        .expect("gone");
+    for ((name, ..), server) in malformed.iter().zip([theirs, ours]) {
+        is_deleted(cluster, name, server, [ours, theirs]);
     }
-    let body = format!(r#"{{"kind":"DeleteOptions","apiVersion":"v1","{OPTION}":true}}"#);
-    assert_eq!(ask(ours, "DELETE", &path("breaks"), &body).code, 200);
     let left = ask(ours, "GET", SECRETS, "");
     assert!(!left.head.to_lowercase().contains("warning:"), "{}", left.head);
     // The name can be used again.
     here.run("kubectl create secret generic encrypted");
     watching.until("secret/encrypted");
+}
+
+/// Each server deletes what it is told to, whatever it cannot read of it.
+fn is_deleted(cluster: &Cluster, name: &str, server: &ControlPlane, both: [&ControlPlane; 2]) {
+    let path = format!("{SECRETS}/{name}");
+    let deleted = ask(server, "DELETE", &format!("{path}?{OPTION}=true"), "");
+    let value: Value = serde_json::from_str(&deleted.body).expect("JSON");
+    let expected = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": { "name": name, "kind": "Secret" }, "code": 200,
+    });
+    assert_eq!((deleted.code, value), (200, expected), "{name}");
+    assert!(!cluster.has(&format!("/registry/secrets/beside/{name}")).expect("answers"), "{name}");
+    until("it is gone for both", SEEN_MAX, || match both.map(|server| ask(server, "GET", &path, "").code) {
+        [404, 404] => Ok(()),
+        codes => Err(format!("{name}: {codes:?}")),
+    })
+    .expect("gone");
 }
 
 /// What is the same on both.
@@ -147,14 +154,32 @@ fn delete_is_not_enough(there: &Session<'_>) {
     .expect("refused");
 }
 
-/// A list of ours shows what can be read, and names what it leaves out, as do the log and the metrics.
-fn left_out_by_name(ours: &ControlPlane) {
-    let names = BROKEN.iter().map(|(name, ..)| *name).chain(["breaks"]);
+/// A list of ours is refused where something is encrypted, and says what; so is a watch. The log and the
+/// metrics have all.
+fn nothing_is_whole_without_what_is_encrypted(ours: &ControlPlane) {
+    let why = r#"unable to transform key \"/registry/secrets/beside/breaks\": identity transformer tried to read encrypted data"#;
+    for query in ["", "?resourceVersion=0", "?limit=500", "?watch=true"] {
+        let refused = ask(ours, "GET", &format!("{SECRETS}{query}"), "");
+        assert_eq!(refused.code, 500, "{query}: {}", refused.body);
+        assert!(refused.body.contains(why), "{query}: {}", refused.body);
+    }
+    assert_eq!(ask(ours, "GET", "/api/v1/namespaces/default/secrets", "").code, 200);
+    let log = ours.log_end();
+    for name in BROKEN.iter().map(|(name, ..)| *name).chain(["breaks"]) {
+        assert!(log.contains(&format!("/registry/secrets/beside/{name}")), "{name}: {log}");
+    }
+    let metrics = ask(ours, "GET", "/metrics", "").body;
+    let line = r#"forebay_watch_cache_unreadable_values{group="",resource="secrets"} 4"#;
+    assert!(metrics.lines().any(|found| found == line), "{line}");
+}
+
+/// A list of ours shows what can be read, and names what it leaves out.
+fn left_out_by_name(ours: &ControlPlane, names: [&str; 2]) {
     for query in ["", "?resourceVersion=0", "?limit=500"] {
         let list = ask(ours, "GET", &format!("{SECRETS}{query}"), "");
         assert_eq!(list.code, 200, "{query}: {}", list.body);
         assert!(list.body.contains(r#""name":"readable""#), "{query}: {}", list.body);
-        for name in names.clone() {
+        for name in names {
             assert!(!list.body.contains(&format!(r#""name":"{name}""#)), "{query}: {}", list.body);
             let key = format!("cannot be read in the store: /registry/secrets/beside/{name}");
             assert!(list.head.contains(&key), "{query}: {}", list.head);
@@ -162,11 +187,4 @@ fn left_out_by_name(ours: &ControlPlane) {
     }
     let elsewhere = ask(ours, "GET", "/api/v1/namespaces/default/secrets", "");
     assert!(!elsewhere.head.contains("cannot be read"), "only to who asks for them: {}", elsewhere.head);
-    let log = ours.log_end();
-    for name in names {
-        assert!(log.contains(&format!("/registry/secrets/beside/{name}")), "{name}: {log}");
-    }
-    let metrics = ask(ours, "GET", "/metrics", "").body;
-    let line = r#"forebay_watch_cache_unreadable_values{group="",resource="secrets"} 4"#;
-    assert!(metrics.lines().any(|found| found == line), "{line}");
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use forebay_rt::{Duration, Instant};
+use forebay_rt::Instant;
 
 use super::envelope::{CacheKey, SourceType};
 use crate::ciphers::{GcmKey, Seed};
@@ -73,9 +73,9 @@ impl DataKeys {
         self.known.len()
     }
 
-    /// Learns a key.
-    pub fn learn(&mut self, key: CacheKey, data_key: Arc<DataKey>) {
-        self.refused.remove(&key);
+    /// Learns a key. Whether it was refused when that was last tried.
+    pub fn learn(&mut self, key: CacheKey, data_key: Arc<DataKey>) -> bool {
+        let was_refused = self.refused.remove(&key).is_some();
         if self.known.insert(key, data_key).is_none() {
             self.order.push_back(key);
             if self.order.len() > limits::DATA_KEYS_MAX
@@ -84,11 +84,12 @@ impl DataKeys {
                 self.known.remove(&first);
             }
         }
+        was_refused
     }
 
     /// Notes that the plugin did not decrypt it.
     pub fn refuse(&mut self, key: CacheKey, error: SealError, now: Instant) {
-        let hold = if error.passes { PASSING_HOLD } else { limits::REFUSED_HOLD };
+        let hold = if error.passes { limits::UNANSWERED_HOLD } else { limits::REFUSED_HOLD };
         if self.refused.insert(key, (now + hold, error)).is_none() {
             self.refused_order.push_back(key);
             if self.refused_order.len() > limits::REFUSED_MAX
@@ -109,10 +110,6 @@ impl DataKeys {
         self.refused.get(key).map(|(_, error)| error)
     }
 }
-
-/// For how long a plugin that does not answer is not asked for the same again: who waits for it tries again
-/// soon, and all that wait are told by one request.
-const PASSING_HOLD: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,7 @@ use crate::failed::SealError;
 use crate::hash::hashed;
 use crate::limits;
 use crate::metrics::{Direction, EncryptionMetrics};
+use crate::rekeyed::Rekeyed;
 
 /// What stands before what a plugin's seeds encrypt.
 const PREFIX: &str = "k8s:enc:kms:v2:";
@@ -40,6 +41,7 @@ pub(crate) struct KmsSettings<'a> {
     pub clock: Clock,
     pub tasks: Tasks,
     pub metrics: Arc<EncryptionMetrics>,
+    pub rekeyed: Rekeyed,
 }
 
 /// See the module's doc.
@@ -50,6 +52,7 @@ pub struct KmsProvider {
     clock: Clock,
     random: Random,
     metrics: Arc<EncryptionMetrics>,
+    rekeyed: Rekeyed,
     write: ArcSwapOption<WriteKey>,
     keys: Mutex<DataKeys>,
     // One asks the plugin for a data key at a time: who waited may find it known.
@@ -84,7 +87,7 @@ struct Health {
 
 impl KmsProvider {
     pub(crate) fn new(settings: KmsSettings<'_>) -> Arc<KmsProvider> {
-        let KmsSettings { name, socket, timeout, clock, tasks, metrics } = settings;
+        let KmsSettings { name, socket, timeout, clock, tasks, metrics, rekeyed } = settings;
         let name: Arc<str> = name.into();
         let client = KmsClient::new(name.clone(), socket, timeout, (clock.clone(), tasks), metrics.clone());
         Arc::new(KmsProvider {
@@ -94,6 +97,7 @@ impl KmsProvider {
             clock,
             random: Random::system(),
             metrics,
+            rekeyed,
             write: ArcSwapOption::empty(),
             keys: Mutex::default(),
             fetch: Semaphore::new(1),
@@ -381,12 +385,15 @@ impl KmsProvider {
     }
 
     fn learn(&self, cache_key: CacheKey, data_key: Arc<DataKey>) {
-        let count = {
+        let (count, was_refused) = {
             let mut keys = self.keys();
-            keys.learn(cache_key, data_key);
-            keys.len()
+            let was_refused = keys.learn(cache_key, data_key);
+            (keys.len(), was_refused)
         };
         self.metrics.data_keys(&self.name, count);
+        if was_refused {
+            self.rekeyed.note();
+        }
     }
 
     fn keys(&self) -> MutexGuard<'_, DataKeys> {

@@ -354,6 +354,11 @@ impl WatchSession {
                     self.state = State::Failing(Box::new(status));
                     break;
                 }
+                Some(WatchStep::Undecrypted { key, why }) => {
+                    let status = errors::cache(&ReadError::Undecrypted { key, why });
+                    self.state = State::Failing(Box::new(status));
+                    break;
+                }
                 Some(WatchStep::Closed) => {
                     // There is nothing more, and the others' turn may be before this one's.
                     self.deadline = (now.at + self.events.turn()).min(self.deadline);

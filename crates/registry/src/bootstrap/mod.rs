@@ -6,11 +6,9 @@ mod reconcile;
 mod roles;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_apimachinery::options::CreateOptions;
 use forebay_apimachinery::{Reason, Status};
-use forebay_backend::Backend as _;
 use forebay_catalog::store::Store;
 use serde_json::{Value, json};
 
@@ -19,14 +17,12 @@ use crate::crd;
 use crate::create;
 use crate::identity::lease;
 use crate::kubernetes_service;
+use crate::limits::HINDERED_LOOK;
 use crate::policy_source;
 use crate::rights_source;
 use forebay_api::Body;
 use forebay_catalog::Target;
 use forebay_strategy::SYSTEM_PRIORITY_CLASSES;
-
-/// How often it is asked whether the store can be read, while a cache is waited for.
-const HINDERED_LOOK: Duration = Duration::from_millis(500);
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -47,9 +43,12 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
     for store in others.iter().chain([context.claims.ports()]) {
         wait_ready(context, store).await;
     }
-    for name in NAMESPACES {
-        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-        ensure(context, "", "namespaces", namespace).await?;
+    match (ensure_namespaces(context).await, context.backend.hindered()) {
+        (Err(status), Some(why)) => {
+            tracing::error!(why, error = status.message, "the system's namespaces are looked after later");
+            context.tasks.spawn("namespaces", keep_trying(context.clone()));
+        }
+        (ensured, _) => ensured?,
     }
     for (name, value, description) in SYSTEM_PRIORITY_CLASSES {
         let class = json!({
@@ -79,17 +78,28 @@ pub(crate) async fn start(context: &Arc<Context>) -> Result<(), Status> {
 /// Waits for a cache, unless what it is filled from cannot be read for now: it says that it is not ready,
 /// and the others are served.
 async fn wait_ready(context: &Context, store: &Store) {
-    loop {
-        tokio::select! {
-            biased;
-            () = store.cacher.wait_ready() => return,
-            () = context.clock.sleep(HINDERED_LOOK) => {}
-        }
-        if let Some(why) = store.backend.hindered() {
+    tokio::select! {
+        biased;
+        () = store.cacher.wait_ready() => {}
+        why = context.hindered() => {
             let resource = &*store.resource;
             tracing::error!(resource, why, "not waited for: what is stored cannot be read yet");
-            return;
         }
+    }
+}
+
+async fn ensure_namespaces(context: &Arc<Context>) -> Result<(), Status> {
+    for name in NAMESPACES {
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        ensure(context, "", "namespaces", namespace).await?;
+    }
+    Ok(())
+}
+
+/// Makes the system's namespaces as soon as they can be.
+async fn keep_trying(context: Arc<Context>) {
+    while ensure_namespaces(&context).await.is_err() {
+        context.clock.sleep(HINDERED_LOOK).await;
     }
 }
 

@@ -44,9 +44,17 @@ const CIDR_MANAGER: &str = "kubernetes-service-cidr-controller";
 pub(crate) async fn start_services(context: &Arc<Context>) {
     let store = context.built_in("", "v1", "services");
     let known = store.is_ok_and(|store| store.cached(&store.key(NAMESPACE, NAME)).is_some());
-    settle_kubernetes(context, if known { Part::AllButClaims } else { Part::All }).await;
-    if let Err(status) = warn_of_other_ranges(context).await {
-        tracing::warn!(why = status.message, "the ServiceCIDRs cannot be read yet");
+    let settled = async {
+        settle_kubernetes(context, if known { Part::AllButClaims } else { Part::All }).await;
+        if let Err(status) = warn_of_other_ranges(context).await {
+            tracing::warn!(why = status.message, "the ServiceCIDRs cannot be read yet");
+        }
+    };
+    // What is cut off here is done again by the task, which waits for as long as it takes.
+    tokio::select! {
+        biased;
+        () = settled => {}
+        why = context.hindered() => tracing::error!(why, "what leads to this server is settled later"),
     }
     context.tasks.spawn("kubernetes service", keep_kubernetes(context.clone()));
 }
@@ -183,6 +191,10 @@ async fn settle_service(context: &Arc<Context>) -> Result<(), Status> {
 /// Where the Service leads to: here, and to the other servers.
 async fn settle_where(context: &Arc<Context>) -> Result<(), Status> {
     let Some((own, _)) = context.config.services.endpoint else { return Ok(()) };
+    // Before its turn, for which the lease and the words to the neighbours wait as well.
+    for (group, resource) in [("", "endpoints"), ("discovery.k8s.io", "endpointslices")] {
+        context.built_in(group, "v1", resource)?.cacher.wait_ready().await;
+    }
     let Some(_turn) = context.kubernetes.turn_to_stay().await else { return Ok(()) };
     let addresses = advertised::advertise(context, own).await?;
     settle_advertised(context, &addresses).await?;

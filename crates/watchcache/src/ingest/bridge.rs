@@ -16,20 +16,22 @@ use forebay_backend::{FeedError, Range, RangePage};
 use forebay_object::Object;
 
 use super::fill::page_limit;
-use super::{Ingest, State};
+use super::{Ingest, Made, State};
 use crate::compare::{self, Differs};
 use crate::counters::Counters;
-use crate::event::Event;
+use crate::event::{Event, Hidden};
 use crate::interest::Reach;
 use crate::limits;
 use crate::published::Hole;
 use crate::source::Source;
+use crate::unreadable::Unreadable;
 
 /// A key that differs, and the revision of its last change.
 pub(super) struct Difference {
     pub(super) revision: Revision,
     pub(super) previous: Option<Arc<Object>>,
     pub(super) current: Option<Arc<Object>>,
+    pub(super) hidden: Option<Box<Hidden>>,
 }
 
 impl Ingest {
@@ -99,6 +101,7 @@ impl Ingest {
     async fn differences(&self, at: Revision, state: &mut State) -> Result<Vec<Difference>, FeedError> {
         let (mut after, mut limit) = (None, limits::FILL_FIRST);
         let mut differences = Vec::new();
+        let unread = state.snapshot.unread().clone();
         state.snapshot.forget_unreadable();
         let prefix = self.resource.prefix.clone();
         let mut pages = self.backend.pages(Range { prefix, start_after: None, limit, at: Some(at) });
@@ -106,7 +109,7 @@ impl Ingest {
             let page = pages.next(limit).await?;
             limit = page_limit(&page);
             let (more, last) = (page.more, page.items.last().map(|(key, _)| key.clone()));
-            self.compare(at, after.as_ref(), page, state, &mut differences);
+            self.compare((at, &unread), after.as_ref(), page, state, &mut differences);
             if !more {
                 return Ok(differences);
             }
@@ -115,9 +118,11 @@ impl Ingest {
     }
 
     /// Holds a page against what the cache has between the same keys.
+    ///
+    /// - `unread`: what the cache could not read before.
     fn compare(
         &self,
-        at: Revision,
+        (at, unread): (Revision, &Unreadable),
         after: Option<&Key>,
         page: RangePage,
         state: &mut State,
@@ -126,21 +131,45 @@ impl Ingest {
         let before = state.snapshot.clone();
         let reach = Reach::Below(self.resource.prefix.clone());
         for differs in compare::differences(&before, &reach, after, page) {
-            let (revision, previous, current) = match differs {
-                Differs::Gone(held) => (at, Some(held), None),
+            let difference = match differs {
+                Differs::Gone(held) => {
+                    let hidden = hidden_before(unread, held.key());
+                    Difference { revision: at, previous: Some(held.clone()), current: None, hidden }
+                }
                 Differs::Found { held, key, found } => {
-                    let current = self.decode(state, key, found.revision, &found.value);
                     // An object whose revision is from before the hole: the cache had missed it, and it is
                     // told now.
                     let revision = if found.revision > before.revision() { found.revision } else { at };
-                    (revision, held, current)
+                    let hidden = hidden_before(unread, &key);
+                    let (previous, current, hidden) =
+                        match self.read(state, &key, found.revision, &found.value) {
+                            Made::Object(current) => (held.cloned(), Some(current), hidden),
+                            Made::Malformed => (held.cloned(), None, hidden),
+                            // What is shown stays.
+                            Made::Undecrypted(what) => {
+                                let before = unread.undecrypted_at(&key).cloned();
+                                let is_new =
+                                    before.as_ref().is_none_or(|before| before.revision != what.revision);
+                                let hidden = Hidden { key: key.clone(), before, shown: held.cloned() };
+                                state.snapshot.note_undecrypted(key, what);
+                                (None, None, is_new.then(|| Box::new(hidden)))
+                            }
+                        };
+                    Difference { revision, previous, current, hidden }
                 }
             };
-            if previous.is_some() || current.is_some() {
-                differences.push(Difference { revision, previous: previous.cloned(), current });
+            let Difference { previous, current, hidden, .. } = &difference;
+            if previous.is_some() || current.is_some() || hidden.is_some() {
+                differences.push(difference);
             }
         }
     }
+}
+
+/// That what was at `key` could not be decrypted, if that is so.
+fn hidden_before(unread: &Unreadable, key: &Key) -> Option<Box<Hidden>> {
+    let before = Some(unread.undecrypted_at(key)?.clone());
+    Some(Box::new(Hidden { key: key.clone(), before, shown: None }))
 }
 
 impl State {
@@ -161,8 +190,8 @@ impl State {
 
     /// Appends the events of a hole to the window; the state has their objects already.
     pub(super) fn append_differences(&mut self, differences: Vec<Difference>, now_ms: u64) {
-        let event = |Difference { revision, previous, current }| {
-            let event = Event { revision, previous, current, is_of_hole: true };
+        let event = |Difference { revision, previous, current, hidden }| {
+            let event = Event { revision, previous, current, is_of_hole: true, hidden };
             let bytes = event.cost_bytes();
             (revision.get(), Arc::new(event), bytes)
         };

@@ -27,6 +27,9 @@ use crate::seal::{self, Haste};
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 
+/// The filling that is early history's own: nobody is shown it.
+const EARLY: u64 = u64::MAX;
+
 /// The reading of early history. Dropping it ends it.
 pub(super) struct Early {
     /// The revision after which history is expected to begin.
@@ -94,7 +97,7 @@ impl Ingest {
     async fn early_after(&self, after: Revision, known: &Snapshot) -> Result<State, FeedError> {
         let upto = known.revision();
         let mut source = Source::open(self.backend.clone(), self.resource.prefix.clone(), after).await?;
-        let mut state = self.state(after, u64::MAX);
+        let mut state = self.state(after, EARLY);
         state.known = Some(known.clone());
         self.fill(&mut state, after).await?;
         let mut changes = Vec::new();
@@ -154,10 +157,12 @@ impl State {
         tracing::debug!(from = floor, upto, is_longer, "early history was read");
     }
 
-    /// Whether `object` is shared with the other state, which has it at rest.
+    /// Whether `object` is shared with the other state, which has it at rest, or puts it there: the state of
+    /// a filling before does nothing any more.
     pub(super) fn is_known(&self, object: &Arc<Object>) -> bool {
         let known = self.known.as_ref().and_then(|known| known.get(object.key()));
-        known.is_some_and(|known| Arc::ptr_eq(known, object))
+        let is_it = known.is_some_and(|known| Arc::ptr_eq(known, object));
+        is_it && (self.snapshot.fill() == EARLY || object.is_at_rest())
     }
 
     /// Replaces objects of `early` that are also here by the form that they have here.

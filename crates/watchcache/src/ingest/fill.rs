@@ -3,13 +3,14 @@
 //! In: pages of values, in key order, each of which room was taken for before it is read. Out: a state at
 //! rest. Never: holds more in plain form than there is room for; what a store reads ahead is the store's.
 
-use forebay_apimachinery::Revision;
-use forebay_backend::{FeedError, Pages, Range, RangePage};
+use forebay_apimachinery::{Key, Revision};
+use forebay_backend::{FeedError, Pages, Range, RangePage, Versioned};
 
-use super::{Ingest, State};
+use super::{Ingest, Made, State};
 use crate::limits;
 use crate::room::Share;
 use crate::seal::Resting;
+use crate::unreadable::Undecrypted;
 
 impl Ingest {
     /// Reads the state at `start`, page by page, and puts it at rest as it comes.
@@ -21,10 +22,14 @@ impl Ingest {
         loop {
             let (more, limit) = (page.more, page_limit(&page));
             let decode = async {
-                let decoded = page.items.into_iter().filter_map(|(key, versioned)| {
-                    self.decode(state, key, versioned.revision, &versioned.value)
-                });
-                let decoded: Vec<_> = decoded.collect();
+                let mut decoded = Vec::with_capacity(page.items.len());
+                for (key, Versioned { revision, value }) in page.items {
+                    match self.read(state, &key, revision, &value) {
+                        Made::Object(object) => decoded.push(object),
+                        Made::Malformed => {}
+                        Made::Undecrypted(what) => state.keep_undecrypted(key, what),
+                    }
+                }
                 let (known, new) = decoded.into_iter().partition(|object| state.is_known(object));
                 let rested = resting.put(new, share).await;
                 for object in Vec::into_iter(known).chain(rested) {
@@ -63,6 +68,17 @@ impl Ingest {
         let page = pages.next(limit).await?;
         share.iter_mut().for_each(|share| share.shrink_to(page_bytes(&page)));
         Ok((page, share))
+    }
+}
+
+impl State {
+    /// Shows in the place of what cannot be decrypted what was there before, where that is known.
+    fn keep_undecrypted(&mut self, key: Key, what: Undecrypted) {
+        let earlier = self.known.as_ref().and_then(|known| known.get(&key));
+        if let Some(earlier) = earlier.filter(|earlier| earlier.revision() < what.revision).cloned() {
+            self.snapshot.place(earlier);
+        }
+        self.snapshot.note_undecrypted(key, what);
     }
 }
 

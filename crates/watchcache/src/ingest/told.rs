@@ -20,7 +20,7 @@ use forebay_rt::Instant;
 use super::bridge::Difference;
 use super::part::next_part;
 use super::{Fill, Ingest, Lost, State, check_order};
-use crate::commands::Seen;
+use crate::commands::{Order, Seen};
 use crate::counters::Counters;
 use crate::limits;
 use crate::published::{Hole, Published, States};
@@ -188,7 +188,12 @@ impl Ingest {
         let may_hasten = state.may_hasten();
         tokio::select! {
             biased;
-            _order = self.commands.next(seen) => {}
+            order = self.commands.next(seen) => {
+                // Nothing that is told is encrypted.
+                if order == Order::TakeFound {
+                    drop(self.commands.take_found());
+                }
+            }
             () = state.sealing.finished() => {}
             () = self.resource.room.short(), if may_hasten => {}
             next = poll_fn(|context| tell.poll_told(context, told)) => next?,
@@ -492,7 +497,7 @@ impl Arriving {
             }
             let put = current.as_ref().map(|current| current.revision());
             let revision = put.filter(|put| *put > before && *put <= end).unwrap_or(end);
-            differences.push(Difference { revision, previous, current });
+            differences.push(Difference { revision, previous, current, hidden: None });
         }
         differences.sort_by_key(|difference| difference.revision);
         differences

@@ -212,6 +212,7 @@ pub(crate) fn renew(
             previous: pick(previous, &event.previous),
             current: pick(current, &event.current),
             is_of_hole: event.is_of_hole,
+            hidden: event.hidden.clone(),
         };
         if let (true, Some(before), Some(next)) = (previous, &renewed.previous, &renewed.current) {
             // The successor may have moved while this one was being put behind it.

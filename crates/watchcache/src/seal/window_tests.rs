@@ -32,7 +32,7 @@ impl World {
 
     fn append(&mut self, previous: Option<Arc<Object>>, current: Option<Arc<Object>>, at_ms: u64) {
         let revision = forebay_apimachinery::Revision::from_log(self.revision);
-        let event = Arc::new(Event { revision, previous, current, is_of_hole: false });
+        let event = Arc::new(Event { revision, previous, current, is_of_hole: false, hidden: None });
         self.replaced.note(self.window.next_seq(), std::iter::once(&event));
         let bytes = event.cost_bytes();
         self.window.append([(self.revision, event, bytes)], at_ms);

@@ -14,9 +14,6 @@ use super::special::expect;
 pub const ENVELOPE_PREFIX: [u8; 4] = *b"k8s\0";
 /// The first bytes of what is encrypted at rest instead; how is said behind them.
 pub const ENCRYPTED_PREFIX: [u8; 8] = *b"k8s:enc:";
-/// The first bytes of what a store hands on in place of a value that it cannot decrypt: why, is said behind
-/// them. Nobody keeps anything that begins so.
-pub const UNDECRYPTED_PREFIX: [u8; 9] = *b"k8s:enc:\0";
 
 /// An object that is not decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

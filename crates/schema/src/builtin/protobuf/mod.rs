@@ -26,8 +26,7 @@ pub use super::codec::EncodeError;
 pub use decode::{UnknownFields, decode, decode_known};
 pub use encode::{encode, encode_json};
 pub use envelope::{
-    ENCRYPTED_PREFIX, ENVELOPE_PREFIX, UNDECRYPTED_PREFIX, Unknown, WatchEvent, decode_envelope,
-    decode_watch_event,
+    ENCRYPTED_PREFIX, ENVELOPE_PREFIX, Unknown, WatchEvent, decode_envelope, decode_watch_event,
 };
 pub use error::DecodeError;
 pub use frame::{Envelope, ListForm, metadata_field, open_watch_frame, with_resource_version};
