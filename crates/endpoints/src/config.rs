@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use forebay_documents::version::VersionInfo;
+use http::HeaderValue;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
@@ -13,7 +14,7 @@ pub use forebay_auth::config::{
     Anonymous, Authorization, AuthorizationMode, PodTokens, SecretTokens, ServiceAccounts, TokenUser,
 };
 pub use forebay_auth::tokens::{KeyError, SigningKey, TokenKeys, public_halves};
-pub use forebay_transport::Http2;
+pub use forebay_transport::{Http2, NamedCertificate, NamesBy};
 
 /// Everything the edge is told.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct ApiServerConfig {
     pub max_requests_inflight: Option<usize>,
     /// Writes in flight; `None` is no limit.
     pub max_mutating_requests_inflight: Option<usize>,
+    /// What browsers are told of HTTPS with every answer (`Strict-Transport-Security`); `None` is nothing.
+    pub transport_security: Option<HeaderValue>,
     /// Requests in flight on one HTTP/2 connection; `None` is our own choice.
     pub http2_max_streams: Option<u32>,
     /// Connections that the system has files for; `None` is our own limit alone.
@@ -85,6 +88,8 @@ pub struct Tls {
     pub cert_chain: String,
     /// PEM.
     pub key: String,
+    /// Shown instead to who asks for one of their names.
+    pub named: Vec<NamedCertificate>,
     /// PEM; without it no client certificate is asked for.
     pub client_ca: Option<String>,
     /// Proxies in front of this server that are believed whom a request is from.

@@ -85,6 +85,8 @@ pub struct Handler {
     /// What is told of requests; none where nothing is.
     pub tracer: Option<Arc<Tracer>>,
     pub request_timeout: Duration,
+    /// What browsers are told of HTTPS.
+    pub transport_security: Option<HeaderValue>,
 }
 
 /// What is known of a connection: who it is, and what was read on it.

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use forebay_auth::tokens::ServiceAccountTokens;
 use forebay_auth::{Credentials, FrontProxies};
 use forebay_authorities::CertificateAuthority;
+use forebay_transport::NamedCertificate;
 
 use crate::config::{ApiServerConfig, TokenKeys, TokenUser};
 use crate::tls::{self, Serving, TlsError};
@@ -37,6 +38,8 @@ pub(crate) struct Known {
 pub enum IdentityPart {
     /// The certificate that is shown, and its key.
     Serving,
+    /// Those that are shown to who asks for their names, and their keys.
+    Named,
     /// Whose certificates of clients are believed.
     ClientAuthorities,
     /// The tokens of a file.
@@ -91,6 +94,17 @@ impl Identity {
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
         self.serving.show(cert_chain, key)?;
         self.known.counts.replaced(IdentityPart::Serving);
+        Ok(())
+    }
+
+    /// Shows these certificates to who asks for one of their names, and no others: to who connects from now
+    /// on.
+    ///
+    /// # Errors
+    /// [`TlsError`]: one of them cannot be served, and what was shown still is.
+    pub fn show_named(&self, certificates: &[NamedCertificate]) -> Result<(), TlsError> {
+        self.serving.show_named(certificates)?;
+        self.known.counts.replaced(IdentityPart::Named);
         Ok(())
     }
 
@@ -169,8 +183,9 @@ impl Known {
 }
 
 impl IdentityPart {
-    pub const ALL: [IdentityPart; 7] = [
+    pub const ALL: [IdentityPart; 8] = [
         IdentityPart::Serving,
+        IdentityPart::Named,
         IdentityPart::ClientAuthorities,
         IdentityPart::Tokens,
         IdentityPart::AccountKeys,
@@ -183,6 +198,7 @@ impl IdentityPart {
     pub const fn name(self) -> &'static str {
         match self {
             IdentityPart::Serving => "serving-certificate",
+            IdentityPart::Named => "sni-certificates",
             IdentityPart::ClientAuthorities => "client-ca",
             IdentityPart::Tokens => "token-auth-file",
             IdentityPart::AccountKeys => "service-account-keys",

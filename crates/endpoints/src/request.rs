@@ -19,7 +19,7 @@ use forebay_room::Held;
 use forebay_rt::Random;
 use forebay_spans::OpenSpan;
 use forebay_transport::{Connection, Exchange, Reply, ResponseChannel};
-use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -139,6 +139,7 @@ impl Handler {
                     if let Some(warning) = deprecation {
                         resource::add_warnings(&mut response, &[warning]);
                     }
+                    self.insist_on_https(&mut response);
                     let ticket = head.flow.finish(response.headers_mut());
                     record.waited(head.waited(ticket.as_deref()));
                     let (is_long, is_deprecated) =
@@ -164,6 +165,16 @@ impl Handler {
         response.body_mut().hold_turn(ticket);
         response.body_mut().hold_usage(usage);
         response::reply(response)
+    }
+
+    /// Tells browsers to insist on HTTPS, where they are to. As in kube-apiserver neither what switches to
+    /// another protocol says it, nor what refuses a path that is none; and what another server says of it
+    /// does not count.
+    fn insist_on_https(&self, response: &mut HttpResponse) {
+        if let Some(said) = self.transport_security.as_ref().filter(|_| response.status() != status::UPGRADED)
+        {
+            response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, said.clone());
+        }
     }
 
     /// Counts an answer that is there whole, and watches over its reader: it is held until that has it.

@@ -255,6 +255,7 @@ pub(crate) fn handler(
         },
         tracer,
         request_timeout: config.request_timeout,
+        transport_security: config.transport_security.clone(),
         api,
         clock,
         random,

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_auth::FrontProxies;
 use forebay_authorities::{AuthorityError, CertificateAuthority, old_certificate};
-use forebay_transport::ServerTls;
 pub use forebay_transport::TlsError;
+use forebay_transport::{NamedCertificate, ServerTls};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -71,6 +71,7 @@ impl Serving {
         let clients = asks.then(|| TakeAny::of(&hints, algorithms));
         let shown = (tls.cert_chain.as_str(), tls.key.as_str());
         let served = ServerTls::new(tls.provider.clone(), tls.versions, tls.http2, shown, clients)?;
+        served.show_named(&tls.named)?;
         let clients = authority.as_ref().map_or_else(Arc::default, |of| of.hints().clone());
         let hints = Mutex::new(Hints { clients, proxies: of_proxies });
         Ok((Serving { tls: Arc::new(served), hints }, authority, proxies))
@@ -87,6 +88,14 @@ impl Serving {
     /// [`TlsError`]; what was shown is shown still.
     pub fn show(&self, cert_chain: &str, key: &str) -> Result<(), TlsError> {
         self.tls.show(cert_chain, key)
+    }
+
+    /// Shows these certificates to who asks for one of their names, from now on.
+    ///
+    /// # Errors
+    /// [`TlsError`]; what was shown is shown still.
+    pub fn show_named(&self, certificates: &[NamedCertificate]) -> Result<(), TlsError> {
+        self.tls.show_named(certificates)
     }
 
     /// Tells clients that certificates of these authorities are asked for, from now on.
@@ -248,6 +257,7 @@ mod tests {
         let tls = Tls {
             cert_chain: shown.0.clone(),
             key: shown.1.clone(),
+            named: Vec::new(),
             client_ca: Some(client_ca.to_string()),
             front_proxies: None,
             provider: ring::default_provider(),

@@ -13,6 +13,7 @@ mod front_proxy;
 mod host;
 mod operating;
 mod reader;
+mod tls;
 mod tls_policy;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,8 +25,9 @@ use forebay_controllers::Selection;
 use forebay_encryption::Reload;
 use forebay_endpoints::config::{PodTokens, SecretTokens};
 use forebay_etcd::Endpoint;
-use forebay_pki::{CertificateFiles, ServingNames};
-use forebay_registry::{Admission, PortRange, ServiceRouting};
+use forebay_pki::{CertificateFiles, NamedFiles, ServingNames};
+use forebay_registry::{Admission, PortRange, Privileged, ServiceRouting};
+use http::HeaderValue;
 
 pub use audit::AuditConfig;
 pub use authentication::{OidcProvider, TokenWebhook};
@@ -63,6 +65,8 @@ pub struct ServeConfig {
     pub admission: Admission,
     /// What its plugins are told.
     pub admission_file: Option<PathBuf>,
+    /// Whether pods may have privileged containers.
+    pub privileged: Privileged,
     pub audit: AuditConfig,
     /// One, or one of each family; the first is the primary one.
     pub service_cluster_ip_ranges: Vec<Cidr>,
@@ -104,6 +108,8 @@ pub struct Serving {
     pub http2: Http2,
     /// `None`: the server's own choice.
     pub http2_max_streams_per_connection: Option<u32>,
+    /// What every answer says of HTTPS, if it is to.
+    pub transport_security: Option<HeaderValue>,
     /// How long to go on serving, not ready, before shutdown begins.
     pub shutdown_delay: Duration,
     /// Over how long watches are ended then; zero: the server's own choice.
@@ -122,6 +128,8 @@ pub struct Tls {
     pub cert_dir: PathBuf,
     /// Served instead of a made certificate.
     pub given: Option<CertificateFiles>,
+    /// Served to who asks for one of their names.
+    pub named: Vec<NamedFiles>,
     pub client_ca_file: Option<PathBuf>,
     pub policy: TlsPolicy,
     /// What a made serving certificate covers.

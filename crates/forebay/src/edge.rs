@@ -39,6 +39,7 @@ pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiS
         tls: Tls {
             cert_chain: prepared.serving.cert.clone(),
             key: prepared.serving.key.clone(),
+            named: prepared.named.clone(),
             client_ca: Some(prepared.client_ca.clone()),
             front_proxies: prepared.front_proxy.believed.clone().map(|authorities| FrontProxyTrust {
                 authorities,
@@ -70,6 +71,7 @@ pub(crate) fn config(prepared: &Prepared, authorization: &Authorization) -> ApiS
         },
         max_requests_inflight: limits.max_requests_inflight.map(|max| max as usize),
         max_mutating_requests_inflight: limits.max_mutating_requests_inflight.map(|max| max as usize),
+        transport_security: serving.transport_security.clone(),
         http2_max_streams: serving.http2_max_streams_per_connection,
         connections_max: open_files::for_connections(),
         shutdown_delay: serving.shutdown_delay,

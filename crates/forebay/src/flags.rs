@@ -13,6 +13,7 @@ pub mod options;
 mod refused;
 pub mod served;
 mod served_audit;
+mod served_tls;
 pub mod spec;
 pub mod table;
 pub mod values;

@@ -1,7 +1,7 @@
-//! The files that say who this server is and whom it knows, followed while it runs: its certificate and key,
-//! the authorities of client certificates, the token file, the keys of service accounts' tokens, the
-//! authorities of proxies, what is shown to aggregated servers and to kubelets; those that were given and, of
-//! the first ones, those that were made.
+//! The files that say who this server is and whom it knows, followed while it runs: its certificates with
+//! their keys, the authorities of client certificates, the token file, the keys of service accounts' tokens,
+//! the authorities of proxies, what is shown to aggregated servers and to kubelets; those that were given
+//! and, of the first ones, those that were made.
 //!
 //! In: files, looked at every [`LOOK_EVERY`]. Out: what they hold now, handed to the server that runs, each
 //! of the parts whole or not at all: a part that is being written, or whose files do not belong
@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forebay_endpoints::config::{TokenKeys, TokenUser};
+use forebay_endpoints::config::{NamedCertificate, TokenKeys, TokenUser};
 use forebay_endpoints::identity::IdentityPart;
 use forebay_rt::Clock;
 use jiff::Timestamp;
@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 use crate::prepare::{self, KubeletFiles, Made, Prepared};
 use crate::server::Replacing;
+use crate::sni_files;
 use crate::token_key_files;
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::{self as pki, KeyPairPem};
@@ -95,6 +96,7 @@ struct Stamp {
 #[derive(Clone)]
 enum Content {
     Serving(Box<Serving>),
+    Named(Vec<NamedCertificate>),
     ClientAuthorities(String),
     Tokens(Vec<TokenUser>),
     AccountKeys(TokenKeys),
@@ -116,6 +118,7 @@ impl PartialEq for Content {
     fn eq(&self, other: &Content) -> bool {
         match (self, other) {
             (Content::Serving(one), Content::Serving(other)) => one == other,
+            (Content::Named(one), Content::Named(other)) => one == other,
             (Content::ClientAuthorities(one), Content::ClientAuthorities(other)) => one == other,
             (Content::Tokens(one), Content::Tokens(other)) => one == other,
             // A private key is known by its public half.
@@ -148,6 +151,7 @@ impl Files {
                     tls_server_name: prepared.tls_server_name.clone(),
                     admin: prepared.admin.clone(),
                 })),
+                IdentityPart::Named => Content::Named(prepared.named.clone()),
                 IdentityPart::ClientAuthorities => Content::ClientAuthorities(prepared.client_ca.clone()),
                 IdentityPart::Tokens => Content::Tokens(prepared.token_users.clone()),
                 IdentityPart::AccountKeys => Content::AccountKeys(prepared.token_keys.clone()),
@@ -232,6 +236,7 @@ impl Files {
                 server.trust(&serving.authority);
                 self.write_kubeconfig(serving);
             }
+            Content::Named(all) => server.identity.show_named(all).map_err(line)?,
             Content::ClientAuthorities(pem) => {
                 server.identity.believe(pem).map_err(line)?;
                 server.are_client_authorities(pem);
@@ -339,6 +344,10 @@ impl Sources {
                 }
                 None => made(&["ca.crt", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key"]),
             },
+            IdentityPart::Named => {
+                let files = tls.named.iter().map(|named| &named.files);
+                files.flat_map(|files| [files.cert.clone(), files.key.clone()]).collect()
+            }
             IdentityPart::ClientAuthorities => {
                 tls.client_ca_file.iter().cloned().chain(made(&["ca.crt"])).collect()
             }
@@ -367,6 +376,10 @@ impl Sources {
         let read = match part {
             IdentityPart::Serving => {
                 self.serving(now, &mut warnings).map(|serving| Content::Serving(Box::new(serving)))
+            }
+            IdentityPart::Named => {
+                let named = sni_files::read(&self.config.tls.named, now, &mut warnings);
+                named.map(Content::Named)
             }
             IdentityPart::ClientAuthorities => {
                 self.client_authorities(now, &mut warnings).map(Content::ClientAuthorities)

@@ -31,6 +31,7 @@ mod remote;
 pub mod serve;
 pub mod server;
 mod snapshot;
+mod sni_files;
 pub mod store;
 mod token_key_files;
 mod top;

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use forebay_endpoints::config::{KeyError, TokenKeys, TokenUser};
+use forebay_endpoints::config::{KeyError, NamedCertificate, TokenKeys, TokenUser};
 use forebay_etcd::{Reread, TlsFiles};
 use jiff::Timestamp;
 
@@ -19,6 +19,7 @@ use crate::config::{EtcdConfig, Kubelets, ServeConfig};
 use crate::error::Error;
 use crate::exposed;
 use crate::kubeconfig::Kubeconfig;
+use crate::sni_files;
 use crate::token_key_files;
 use crate::tracing_file;
 use forebay_migrate::data_dir;
@@ -41,6 +42,8 @@ pub struct Prepared {
     pub config: ServeConfig,
     /// What is shown to clients.
     pub serving: KeyPairPem,
+    /// And to those who ask for one of their names.
+    pub named: Vec<NamedCertificate>,
     /// What is spoken to etcd with.
     pub etcd_tls: TlsFiles,
     /// The authorities of client certificates, PEM: the given ones and the one that signed `admin`.
@@ -181,6 +184,7 @@ impl Prepared {
             kubelets: given.kubelets,
             authorization: given.authorization,
             serving,
+            named: given.named,
             etcd_tls: given.etcd,
             client_ca: joined(given.client_ca.as_deref(), config.own_authority(&pki.ca_cert)),
             token_users: given.token_users,
@@ -217,6 +221,7 @@ impl Prepared {
 /// The content of the files that the configuration names.
 struct Given {
     serving: Option<GivenServing>,
+    named: Vec<NamedCertificate>,
     etcd: TlsFiles,
     client_ca: Option<String>,
     token_users: Vec<TokenUser>,
@@ -250,6 +255,7 @@ impl Given {
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
+            named: sni_files::read(&config.tls.named, now, warnings)?,
             etcd: config.etcd.as_ref().map_or_else(|| Ok(TlsFiles::default()), etcd_tls)?,
             client_ca,
             token_users: match &config.authentication.token_auth_file {

@@ -189,6 +189,7 @@ impl Server {
             identity: Some(identity),
             services,
             admission: config.admission.clone(),
+            privileged: config.privileged,
             webhooks: Arc::new(webhooks),
             webhook_metrics: webhook_metrics.clone(),
             authorizer: Arc::new(Authorizers::of(&chain.authorization)),

@@ -163,6 +163,42 @@ async fn a_renewed_serving_certificate_is_shown_to_who_comes_then() {
 }
 
 #[tokio::test]
+async fn certificates_for_names_are_renewed_beside_the_one_for_everybody_else() {
+    let scratch = Scratch::new();
+    let ((_, one), (_, other)) = (made(&scratch, "one"), made(&scratch, "other"));
+    let (cert, key) = (scratch.path().join("sni.crt"), scratch.path().join("sni.key"));
+    put(&cert, &one.serving.cert);
+    put(&key, &one.serving.key);
+    // Clients that come to this address ask for no name.
+    let flag = format!("--tls-sni-cert-key={},{}:127.0.0.1", cert.display(), key.display());
+    let mut server = Running::start(&scratch, &[flag]).await;
+    let made_ca = fs::read_to_string(scratch.path().join("data/pki/ca.crt")).expect("made");
+    let made_admin = |name: &str| {
+        let file = scratch.path().join("data/pki").join(name);
+        fs::read_to_string(file).expect("made")
+    };
+    let (chain, admin_key) = (made_admin("admin.crt"), made_admin("admin.key"));
+    let admin = Identity::Certificate { chain: &chain, key: &admin_key };
+    let early = server.try_client(&one.ca_cert, admin).await.expect("a connection");
+    assert!(server.try_client(&made_ca, Identity::Nobody).await.is_err());
+    server.look().await;
+    assert_eq!(metrics(&early, "forebay_identity_").await, Vec::<String>::new());
+
+    put(&cert, &other.serving.cert);
+    server.look().await;
+    assert!(server.try_client(&one.ca_cert, Identity::Nobody).await.is_ok(), "the key is another's");
+    let refused = metrics(&early, "forebay_identity_").await;
+    assert_eq!(refused, [r#"refused{part="sni-certificates"} 1"#]);
+    put(&key, &other.serving.key);
+    server.look().await;
+    assert!(server.try_client(&other.ca_cert, Identity::Nobody).await.is_ok());
+    assert!(server.try_client(&one.ca_cert, Identity::Nobody).await.is_err());
+    assert_eq!(code(&early, None).await, 200, "who was there goes on");
+    let replaced = [r#"replaced_total{part="sni-certificates"} 1"#];
+    assert_eq!(metrics(&early, "forebay_identity_").await, replaced);
+}
+
+#[tokio::test]
 async fn a_replaced_client_ca_takes_its_clients_along_and_lets_others_in() {
     let scratch = Scratch::new();
     let ((_, one), (_, other)) = (made(&scratch, "one"), made(&scratch, "other"));

@@ -84,6 +84,7 @@ fn config() -> ApiServerConfig {
         tls: Tls {
             cert_chain: String::new(),
             key: String::new(),
+            named: Vec::new(),
             client_ca: None,
             front_proxies: None,
             provider: rustls::crypto::ring::default_provider(),
@@ -111,6 +112,7 @@ fn config() -> ApiServerConfig {
         flow_control: FlowControl::MaxInFlight,
         max_requests_inflight: None,
         max_mutating_requests_inflight: None,
+        transport_security: None,
         http2_max_streams: None,
         connections_max: None,
         shutdown_delay: Duration::ZERO,

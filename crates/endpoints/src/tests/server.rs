@@ -211,6 +211,7 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
         tls: Tls {
             cert_chain: certificate.into(),
             key: key.into(),
+            named: Vec::new(),
             client_ca: None,
             front_proxies: None,
             provider: ring::default_provider(),
@@ -233,6 +234,7 @@ pub fn config(certificate: &str, key: &str, setup: &Setup) -> ApiServerConfig {
         flow_control: setup.flow_control,
         max_requests_inflight: Some(400),
         max_mutating_requests_inflight: Some(setup.writes_max),
+        transport_security: None,
         http2_max_streams: None,
         connections_max: Some(setup.connections_max),
         shutdown_delay: Duration::ZERO,

@@ -1,19 +1,19 @@
 //! The decisions, flag by flag: what each value means and which values make no sense.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_controllers::Selection;
 use forebay_encryption::Reload;
 use forebay_etcd::Endpoint;
 use forebay_pki::{CertificateFiles, ServingNames};
-use forebay_registry::ServiceRouting;
+use forebay_registry::{Privileged, ServiceRouting};
 
 use super::reader::Reader;
 use super::{
     Administrator, Cidr, EncryptionFile, EtcdConfig, Host, Http2, Limits, MemoryLimit, ServeConfig, Serving,
-    Tls, TlsPolicy, admission, audit, authentication, authorization, front_proxy, operating,
+    admission, audit, authentication, authorization, front_proxy, operating, tls,
 };
 use crate::error::Error;
 use crate::flags::layers::Raw;
@@ -42,7 +42,7 @@ impl ServeConfig {
             encryption: encryption(&read)?,
             event_ttl: read.parsed("event-ttl", unless_zero)?,
             administrator: Administrator::Made,
-            tls: tls(&read, &data_dir, names, &mut warnings)?,
+            tls: tls::decide(&read, &data_dir, names, &mut warnings)?,
             authentication: authentication::decide(&read)?,
             front_proxy: front_proxy::decide(&read)?,
             kubelets: front_proxy::kubelets(&read)?,
@@ -51,6 +51,7 @@ impl ServeConfig {
             limits: limits(&read)?,
             operating: operating::decide(&read)?,
             admission,
+            privileged: privileged(&read)?,
             audit: audit::decide(&read, &mut warnings)?,
             admission_file: read.path("admission-control-config-file"),
             verbosity: read.parsed("v", |value| values::number(value, i32::MAX as u32))?,
@@ -68,6 +69,13 @@ fn service_routing(read: &Reader) -> Result<ServiceRouting, Error> {
     Ok(match read.parsed("enable-aggregator-routing", values::bool)? {
         true => ServiceRouting::Endpoints,
         false => ServiceRouting::ClusterAddress,
+    })
+}
+
+fn privileged(read: &Reader) -> Result<Privileged, Error> {
+    Ok(match read.parsed("allow-privileged", values::bool)? {
+        true => Privileged::Allowed,
+        false => Privileged::Disallowed,
     })
 }
 
@@ -108,6 +116,7 @@ fn serving(read: &Reader, host: &Host) -> Result<Serving, Error> {
         },
         http2_max_streams_per_connection: read
             .parsed("http2-max-streams-per-connection", count_unless_zero)?,
+        transport_security: tls::transport_security(read)?,
         shutdown_delay: read.parsed("shutdown-delay-duration", values::duration)?,
         watch_termination_grace: read.parsed("shutdown-watch-termination-grace-period", values::duration)?,
     })
@@ -144,34 +153,6 @@ fn encryption(read: &Reader) -> Result<Option<EncryptionFile>, Error> {
         (Some(file), true) => Ok(Some(EncryptionFile { file, reload: Reload::Automatic })),
         (Some(file), false) => Ok(Some(EncryptionFile { file, reload: Reload::Never })),
     }
-}
-
-fn tls(
-    read: &Reader,
-    data_dir: &Path,
-    names: ServingNames,
-    warnings: &mut Vec<String>,
-) -> Result<Tls, Error> {
-    let given = match (read.path("tls-cert-file"), read.path("tls-private-key-file")) {
-        (Some(cert), Some(key)) => Some(CertificateFiles { cert, key }),
-        (None, None) => None,
-        (Some(_), None) => {
-            return Err(Error::Conflict("--tls-cert-file needs --tls-private-key-file".to_owned()));
-        }
-        (None, Some(_)) => {
-            return Err(Error::Conflict("--tls-private-key-file needs --tls-cert-file".to_owned()));
-        }
-    };
-    let min_version = read.parsed("tls-min-version", |value| Ok(value.to_owned()))?;
-    let policy = TlsPolicy::decide(&min_version, &read.list("tls-cipher-suites"), warnings)
-        .map_err(|(flag, reason)| read.refuse(flag, reason))?;
-    Ok(Tls {
-        cert_dir: read.path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
-        given,
-        client_ca_file: read.path("client-ca-file"),
-        policy,
-        names,
-    })
 }
 
 fn limits(read: &Reader) -> Result<Limits, Error> {

@@ -68,6 +68,10 @@ const SAMPLES: &[(&str, &str)] = &[
     ("cert-dir", "certs"),
     ("tls-min-version", "VersionTLS13"),
     ("tls-cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+    ("tls-curve-preferences", "29"),
+    ("tls-sni-cert-key", "a.crt,a.key:a.example.org"),
+    ("strict-transport-security-directives", "max-age=1,preload"),
+    ("allow-privileged", "false"),
     ("client-ca-file", "ca.pem"),
     ("token-auth-file", "tokens.csv"),
     ("anonymous-auth", "false"),
@@ -371,6 +375,27 @@ fn what_cannot_be_done_names_the_flag_and_the_reason() {
             "invalid argument \"v2\" for --authentication-token-webhook-version: unsupported authentication webhook version \"v2\", supported versions are \"v1\", \"v1beta1\"",
         ),
         ("--tls-cert-file=a", 1, "--tls-cert-file needs --tls-private-key-file"),
+        (
+            "--tls-sni-cert-key=a,b:c --tls-sni-cert-key=a",
+            2,
+            "invalid argument \"a,b:c,a\" for --tls-sni-cert-key: expected comma separated certificate and key file paths",
+        ),
+        (
+            "--tls-curve-preferences=29,4588",
+            2,
+            "invalid argument \"29,4588\" for --tls-curve-preferences: curve preference 4588 (X25519MLKEM768) is not spoken here; there are 23 (CurveP256), 24 (CurveP384), 29 (X25519)",
+        ),
+        (
+            "--strict-transport-security-directives=max-age=1,off",
+            2,
+            "invalid argument \"max-age=1,off\" for --strict-transport-security-directives: allowed values: max-age=expireTime, includeSubDomains, preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information",
+        ),
+        (
+            "--strict-transport-security-directives=max-age=\u{7f}",
+            2,
+            "invalid argument \"max-age=\\u{7f}\" for --strict-transport-security-directives: has what no header may have",
+        ),
+        ("--allow-privileged=no", 2, "invalid argument \"no\" for --allow-privileged: not true or false"),
         ("--tls-private-key-file=a", 1, "--tls-private-key-file needs --tls-cert-file"),
         (
             "--etcd-servers-overrides=/events#http://127.0.0.1:2379",

@@ -1,7 +1,11 @@
-//! `--tls-min-version` and `--tls-cipher-suites`: what is spoken on the wire.
+//! `--tls-min-version`, `--tls-cipher-suites` and `--tls-curve-preferences`: what is spoken on the wire.
+//!
+//! In: their values. Out: rustls's versions, suites and groups. Never: a certificate.
+//!
+//! Source: component-base v0.36.3 `cli/flag/ciphersuites_flag.go`, `curves_flag.go`; Go 1.26 `crypto/tls`.
 
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::{CipherSuite, SupportedProtocolVersion, version};
+use rustls::{CipherSuite, NamedGroup, SupportedProtocolVersion, version};
 
 /// What a client may negotiate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +13,8 @@ pub struct TlsPolicy {
     pub min_version: TlsVersion,
     /// The suites for TLS 1.2; those of TLS 1.3 are always all of them, as in Go.
     tls12_suites: Vec<CipherSuite>,
+    /// By which keys are exchanged; which of them is the server's choice, as in Go.
+    groups: Vec<NamedGroup>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,31 +24,35 @@ pub enum TlsVersion {
 }
 
 impl TlsPolicy {
-    /// Decides on the two flags; warnings are added to `warnings`.
+    /// Decides on the three flags; warnings are added to `warnings`.
     ///
     /// # Errors
     /// The flag and the reason.
     pub(super) fn decide(
         min_version: &str,
         suites: &[String],
+        curves: &[String],
         warnings: &mut Vec<String>,
     ) -> Result<Self, (&'static str, String)> {
         let min_version = version(min_version, warnings).map_err(|reason| ("tls-min-version", reason))?;
+        let groups = groups(curves).map_err(|reason| ("tls-curve-preferences", reason))?;
         if suites.is_empty() {
-            return Ok(Self { min_version, tls12_suites: TLS12.iter().map(|(_, suite)| *suite).collect() });
+            let tls12_suites = TLS12.iter().map(|(_, suite)| *suite).collect();
+            return Ok(Self { min_version, tls12_suites, groups });
         }
         let tls12_suites = chosen(suites, warnings).map_err(|reason| ("tls-cipher-suites", reason))?;
         // Only suites of TLS 1.3 were asked for: then nothing else is spoken.
         let min_version = if tls12_suites.is_empty() { TlsVersion::Tls13 } else { min_version };
-        Ok(Self { min_version, tls12_suites })
+        Ok(Self { min_version, tls12_suites, groups })
     }
 
-    /// The cryptography for the server's side, without the suites that were not asked for.
+    /// The cryptography for the server's side, without the suites and groups that were not asked for.
     pub fn provider(&self) -> CryptoProvider {
         let mut provider = ring::default_provider();
         provider
             .cipher_suites
             .retain(|suite| suite.tls13().is_some() || self.tls12_suites.contains(&suite.suite()));
+        provider.kx_groups.retain(|group| self.groups.contains(&group.name()));
         provider
     }
 
@@ -94,6 +104,53 @@ fn chosen(names: &[String], warnings: &mut Vec<String>) -> Result<Vec<CipherSuit
     Ok(suites)
 }
 
+/// The groups of these numbers; all that there are, if none is said.
+fn groups(curves: &[String]) -> Result<Vec<NamedGroup>, String> {
+    if curves.is_empty() {
+        return Ok(GROUPS.iter().map(|(_, group, _)| *group).collect());
+    }
+    let (mut seen, mut groups) = (Vec::new(), Vec::new());
+    for text in curves {
+        let Ok(id) = text.parse::<i32>() else {
+            return Err(format!("{text:?} is not the number of a curve; {}", known_groups()));
+        };
+        let Some(id) = u16::try_from(id).ok().filter(|id| *id > 0) else {
+            return Err(format!("curve preference {id} is out of range (must be 1-65535)"));
+        };
+        if seen.contains(&id) {
+            return Err(format!("duplicate curve preference {id}"));
+        }
+        seen.push(id);
+        match (GROUPS.iter().find(|(known, ..)| *known == id), OTHERS.iter().find(|(known, _)| *known == id))
+        {
+            (Some((_, group, _)), _) => groups.push(*group),
+            (None, Some((_, name))) => {
+                return Err(format!("curve preference {id} ({name}) is not spoken here; {}", known_groups()));
+            }
+            (None, None) => {
+                return Err(format!("curve preference {id} is not supported; {}", known_groups()));
+            }
+        }
+    }
+    Ok(groups)
+}
+
+fn known_groups() -> String {
+    let known: Vec<_> = GROUPS.iter().map(|(id, _, name)| format!("{id} ({name})")).collect();
+    format!("there are {}", known.join(", "))
+}
+
+/// Go's numbers of what is spoken, and what it calls them.
+const GROUPS: [(u16, NamedGroup, &str); 3] = [
+    (23, NamedGroup::secp256r1, "CurveP256"),
+    (24, NamedGroup::secp384r1, "CurveP384"),
+    (29, NamedGroup::X25519, "X25519"),
+];
+
+/// What Go has besides; `ring` has none of it.
+const OTHERS: [(u16, &str); 4] =
+    [(25, "CurveP521"), (4587, "SecP256r1MLKEM768"), (4588, "X25519MLKEM768"), (4589, "SecP384r1MLKEM1024")];
+
 /// Go knows the ChaCha20 suites under two names.
 fn alias(name: &str) -> &str {
     name.strip_suffix("_SHA256").filter(|short| short.ends_with("CHACHA20_POLY1305")).unwrap_or(name)
@@ -128,7 +185,7 @@ mod tests {
     fn check(min_version: &str, suites: &[&str], want: &str) {
         let mut warnings = Vec::new();
         let suites: Vec<String> = suites.iter().map(|name| (*name).to_owned()).collect();
-        let got = match TlsPolicy::decide(min_version, &suites, &mut warnings) {
+        let got = match TlsPolicy::decide(min_version, &suites, &[], &mut warnings) {
             Ok(policy) => {
                 let names: Vec<_> = policy
                     .provider()
@@ -174,5 +231,42 @@ mod tests {
             &["NOPE"],
             "tls-cipher-suites: cipher suite NOPE not supported or doesn't exist",
         );
+    }
+
+    #[test]
+    fn keys_are_exchanged_by_what_was_asked_for_in_the_order_of_the_server() {
+        let decided = |curves: &[&str]| {
+            let curves: Vec<String> = curves.iter().map(|id| (*id).to_owned()).collect();
+            let policy = TlsPolicy::decide("VersionTLS12", &[], &curves, &mut Vec::new());
+            policy.map_or_else(
+                |(flag, reason)| format!("{flag}: {reason}"),
+                |policy| {
+                    let groups = policy.provider().kx_groups;
+                    let names: Vec<_> = groups.iter().map(|group| format!("{:?}", group.name())).collect();
+                    names.join(" ")
+                },
+            )
+        };
+        const ALL: &str = "there are 23 (CurveP256), 24 (CurveP384), 29 (X25519)";
+        for (curves, want) in [
+            (&[][..], "X25519 secp256r1 secp384r1"),
+            (&["29"], "X25519"),
+            (&["24", "23"], "secp256r1 secp384r1"),
+            (&["23", "24", "29"], "X25519 secp256r1 secp384r1"),
+        ] {
+            assert_eq!(decided(curves), want, "{curves:?}");
+        }
+        for (curves, want) in [
+            (&["23", "29", "23"][..], "duplicate curve preference 23".to_owned()),
+            (&["0"], "curve preference 0 is out of range (must be 1-65535)".to_owned()),
+            (&["-1"], "curve preference -1 is out of range (must be 1-65535)".to_owned()),
+            (&["70000"], "curve preference 70000 is out of range (must be 1-65535)".to_owned()),
+            (&["9999"], format!("curve preference 9999 is not supported; {ALL}")),
+            (&["29", "4588"], format!("curve preference 4588 (X25519MLKEM768) is not spoken here; {ALL}")),
+            (&["25"], format!("curve preference 25 (CurveP521) is not spoken here; {ALL}")),
+            (&["X25519"], format!("\"X25519\" is not the number of a curve; {ALL}")),
+        ] {
+            assert_eq!(decided(curves), format!("tls-curve-preferences: {want}"), "{curves:?}");
+        }
     }
 }

@@ -34,7 +34,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
     harmless("aggregator-reject-forwarding-redirect", Bool, NO_REDIRECT),
     harmless("allow-metric-labels", List, OWN_METRICS),
     harmless("allow-metric-labels-manifest", One, OWN_METRICS),
-    judged("allow-privileged", Bool, allow_privileged),
     harmless("apiserver-count", One, NO_PEERS),
     harmless("contention-profiling", Bool, NO_DEBUG),
     harmless("coordinated-leadership-lease-duration", One, NO_ELECTION),
@@ -87,10 +86,6 @@ pub(super) const ACCEPTED: &[Flag] = &[
 
 fn is_false(value: &str) -> bool {
     super::values::bool(value) == Ok(false)
-}
-
-fn allow_privileged(value: &str) -> Result<(), &'static str> {
-    if is_false(value) { Err("privileged pods would be let in all the same") } else { Ok(()) }
 }
 
 fn enable_garbage_collector(value: &str) -> Result<(), &'static str> {

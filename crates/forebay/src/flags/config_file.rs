@@ -234,6 +234,15 @@ mod tests {
                 "feature-gates:\n  WatchList: true\n  AllAlpha: false\n",
                 "feature-gates=WatchList=true|AllAlpha=false",
             ),
+            (
+                "tls-sni-cert-key:\n- a.crt,a.key:a.test,*.b.test\n- b.crt,b.key\ntls-curve-preferences: [23, 29]\n",
+                "tls-curve-preferences=23|29 tls-sni-cert-key=a.crt,a.key:a.test,*.b.test|b.crt,b.key",
+            ),
+            ("tls-sni-cert-key: []\nallow-privileged: false\n", "allow-privileged=false"),
+            (
+                "strict-transport-security-directives: max-age=1,preload\n",
+                "strict-transport-security-directives=max-age=1|preload",
+            ),
             ("{\"data-dir\": \"x\"}", "data-dir=x"),
         ];
         for (text, want) in rows {

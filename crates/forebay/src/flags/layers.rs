@@ -271,11 +271,6 @@ mod tests {
                 &[("etcd-servers-overrides", "x")],
                 "--etcd-servers-overrides is not served yet: all objects are kept in one store",
             ),
-            (&[("allow-privileged", "true")], "allow-privileged"),
-            (
-                &[("allow-privileged", "false")],
-                "--allow-privileged is not served yet: privileged pods would be let in all the same",
-            ),
             (&[("runtime-config", "api/all=true,batch/v1=true")], "runtime-config"),
             (
                 &[("runtime-config", "api/all=true,batch/v1=false")],

@@ -2,7 +2,7 @@
 //!
 //! A flag comes out of this table when what it asks for is done, never because it is in the way.
 
-use super::spec::FlagType::{Each, List, One};
+use super::spec::FlagType::{List, One};
 use super::spec::{Class, Flag, FlagType};
 
 const fn refused(name: &'static str, kind: FlagType, why: &'static str) -> Flag {
@@ -15,7 +15,4 @@ pub(super) const REFUSED: &[Flag] = &[
     refused("authorization-policy-file", One, ABAC),
     refused("etcd-servers-overrides", List, "all objects are kept in one store"),
     refused("service-account-signing-endpoint", One, "tokens would be signed with a key kept here"),
-    refused("strict-transport-security-directives", List, "browsers would not be told to insist on HTTPS"),
-    refused("tls-curve-preferences", List, "other curves would be offered too"),
-    refused("tls-sni-cert-key", Each, "clients of that name would be shown another certificate"),
 ];

@@ -4,7 +4,7 @@
 //! differs, the text says what it is here. Read by [`crate::config`].
 
 use super::spec::FlagType::{Bool, Each, List, One};
-use super::spec::Heading::{Api, Authentication, Authorization, Data, Limits, Logging, Serving, Tls};
+use super::spec::Heading::{Api, Authentication, Authorization, Data, Limits, Logging, Serving};
 use super::spec::{Class, Flag, FlagType, Heading, Help};
 
 pub(super) const fn served(
@@ -90,6 +90,14 @@ pub(super) const SERVED: &[Flag] = &[
     ),
     served(
         Serving,
+        "strict-transport-security-directives",
+        List,
+        "DIRECTIVES",
+        "",
+        "What browsers are told: max-age=SECONDS, includeSubDomains, preload [nothing].",
+    ),
+    served(
+        Serving,
         "shutdown-delay-duration",
         One,
         "DURATION",
@@ -103,32 +111,6 @@ pub(super) const SERVED: &[Flag] = &[
         "DURATION",
         "0s",
         "Over how long watches are ended after that, at a limited rate; 0 is 5s.",
-    ),
-    served(
-        Tls,
-        "cert-dir",
-        One,
-        "DIR",
-        "",
-        "Directory for the certificates made on first start [pki in the data directory].",
-    ),
-    served(
-        Tls,
-        "tls-cert-file",
-        One,
-        "FILE",
-        "",
-        "Certificate to serve, PEM, followed by its chain, instead of a made one.",
-    ),
-    served(Tls, "tls-private-key-file", One, "FILE", "", "Private key of --tls-cert-file, PEM."),
-    served(Tls, "tls-min-version", One, "VERSION", "VersionTLS12", "VersionTLS12 or VersionTLS13."),
-    served(
-        Tls,
-        "tls-cipher-suites",
-        List,
-        "NAMES",
-        "",
-        "Cipher suites for TLS 1.2 [all that are secure]; those of TLS 1.3 are not configurable.",
     ),
     served(
         Authentication,
@@ -454,6 +436,14 @@ pub(super) const SERVED: &[Flag] = &[
         "FILE",
         "",
         "An AdmissionConfiguration: credentials for webhooks, exemptions of pod security, limited resources.",
+    ),
+    served(
+        Authorization,
+        "allow-privileged",
+        Bool,
+        "",
+        "true",
+        "Let pods have privileged containers; where it is false none is taken in or changed.",
     ),
     served(Limits, "request-timeout", One, "DURATION", "1m0s", "Longest time for a request, watches apart."),
     served(

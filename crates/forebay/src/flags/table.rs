@@ -7,6 +7,7 @@ use super::accepted::ACCEPTED;
 use super::refused::REFUSED;
 use super::served::SERVED;
 use super::served_audit::SERVED_AUDIT;
+use super::served_tls::SERVED_TLS;
 use super::spec::Flag;
 
 /// All flags: the served ones first, in the order of `--help`.
@@ -16,7 +17,7 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
 
 /// The flags that have an effect, in the order of `--help`.
 pub fn served() -> impl Iterator<Item = &'static Flag> {
-    SERVED.iter().chain(SERVED_AUDIT)
+    SERVED.iter().chain(SERVED_TLS).chain(SERVED_AUDIT)
 }
 
 /// The flag of this name, without dashes.
@@ -39,8 +40,7 @@ mod tests {
 
     #[test]
     fn what_would_weaken_security_is_refused() {
-        for prefix in ["authorization-policy-", "service-account-signing-endpoint", "tls-curve-", "tls-sni-"]
-        {
+        for prefix in ["authorization-policy-", "service-account-signing-endpoint"] {
             let mut seen = 0;
             for flag in all().filter(|flag| flag.name.starts_with(prefix)) {
                 assert!(matches!(flag.class, Class::Refused(_)), "{}", flag.name);

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use forebay_registry::Privileged;
+
 use super::*;
 use crate::version::KUBERNETES_VERSION;
 
@@ -76,7 +78,8 @@ fn every_flag_of_the_manifest_that_kubeadm_writes_means_what_it_means_there() {
     assert_eq!(Starter::of(&typed(&flags)), Starter::Cluster);
 
     let config = decided(&flags).expect("every flag is taken");
-    assert_eq!(config.warnings, ["these flags have no effect: --allow-privileged"]);
+    assert_eq!(config.warnings, Vec::<String>::new());
+    assert_eq!(config.privileged, Privileged::Allowed);
     let file = |name: &str| Path::new("/etc/kubernetes/pki").join(name);
     let pair = |files: &Option<forebay_pki::CertificateFiles>| {
         files.as_ref().map(|files| (files.cert.clone(), files.key.clone()))

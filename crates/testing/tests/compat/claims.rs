@@ -342,6 +342,20 @@ pub const CLAIMS: &[Claim] = &[
     claim(WHO, "client certificates", Partly(&[
         post("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#, 201).says("system:masters"),
     ], &["everyone_learns_who_they_are"])),
+    claim(WHO, "serving certificates by name (`--tls-sni-cert-key`)", Tests(&[
+        "a_client_is_shown_the_certificate_of_the_name_that_it_asks_for", "names_go_before_patterns_and_what_was_said_before_what_is_in_certificates",
+        "a_certificate_is_asked_for_by_its_common_name_and_the_names_that_it_covers", "certificates_for_names_are_renewed_beside_the_one_for_everybody_else",
+    ])),
+    claim(WHO, "curves (`--tls-curve-preferences`)", Tests(&[
+        "keys_are_exchanged_by_the_curves_that_are_named_and_no_others", "keys_are_exchanged_by_what_was_asked_for_in_the_order_of_the_server",
+    ])),
+    claim(WHO, "HSTS (`--strict-transport-security-directives`)", Tests(&["every_answer_tells_browsers_to_insist_on_https_where_it_is_to"])),
+    claim(WHO, "privileged containers (`--allow-privileged`)", Partly(&[
+        post("/api/v1/namespaces/default/pods?dryRun=All", r#"{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}}"#, 201),
+    ], &[
+        "a_privileged_container_is_neither_taken_in_nor_changed_where_none_is_allowed", "no_kind_takes_in_a_privileged_container_that_the_policy_disallows",
+        "what_is_there_is_judged_with_every_change_but_that_of_its_status", "containers_that_the_policy_disallows_are_refused_alike",
+    ])),
     claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
     claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change"])),
     claim(WHO, "`/.well-known/openid-configuration`, `/openid/v1/jwks`", Partly(&[
