@@ -223,3 +223,58 @@ async fn a_service_without_pods_behind_it_is_no_way_to_anybody() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn containers_that_the_policy_disallows_are_refused_alike() {
+    if !needs::peers_or_skip() {
+        return;
+    }
+    let flags = ["--allow-privileged=false", "--disable-admission-plugins=ServiceAccount"];
+    let (pair, _cluster) = Pair::start_told(&flags).await.expect("both servers");
+    let privileged = json!({ "privileged": true, "runAsUser": -1, "allowPrivilegeEscalation": false });
+    let container = |name: &str| json!({ "name": name, "image": "i", "securityContext": privileged });
+    let spec = |restart: &str| json!({ "restartPolicy": restart, "initContainers": [container("i")], "containers": [container("c")] });
+    let template = |restart: &str| json!({ "metadata": { "labels": { "a": "b" } }, "spec": spec(restart) });
+    let selector = json!({ "matchLabels": { "a": "b" } });
+    let (core, apps, batch) = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1");
+    let job = json!({ "template": template("Never") });
+    let set = json!({ "selector": selector, "template": template("Always") });
+    let host = json!({ "windowsOptions": { "hostProcess": true } });
+    let plain = json!({ "name": "c", "image": "i", "securityContext": { "privileged": false } });
+    let objects = [
+        (core, "pods", json!({ "spec": spec("Always") })),
+        (
+            core,
+            "pods",
+            json!({ "spec": { "hostNetwork": true, "securityContext": host, "containers": [plain] } }),
+        ),
+        (core, "pods", json!({ "spec": { "containers": [plain] } })),
+        (core, "podtemplates", json!({ "template": template("Always") })),
+        (
+            core,
+            "replicationcontrollers",
+            json!({ "spec": { "selector": { "a": "b" }, "template": template("Always") } }),
+        ),
+        (apps, "replicasets", json!({ "spec": set })),
+        (apps, "deployments", json!({ "spec": set })),
+        (apps, "daemonsets", json!({ "spec": set })),
+        (apps, "statefulsets", json!({ "spec": set })),
+        (batch, "jobs", json!({ "spec": job })),
+        (batch, "cronjobs", json!({ "spec": { "schedule": "* * * * *", "jobTemplate": { "spec": job } } })),
+    ];
+    let mut faults = Vec::new();
+    for (group, resource, mut object) in objects {
+        object["metadata"] = json!({ "name": "a" });
+        let path = format!("{group}/namespaces/default/{resource}?dryRun=All");
+        let mut said = Vec::new();
+        for peer in [&pair.ours, &pair.theirs] {
+            let answer = peer.send(Method::POST, &path, Some(&object)).await.expect("an answer");
+            // What is taken in has what differs each time.
+            said.push((answer.code, (answer.code != 201).then_some(answer.body)));
+        }
+        if said[0] != said[1] {
+            faults.push(format!("{path} {object}\n  ours   {:?}\n  theirs {:?}", said[0], said[1]));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
