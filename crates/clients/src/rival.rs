@@ -99,9 +99,11 @@ impl Rival {
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--service-account-key-file=sa.pub".to_owned(),
             "--service-account-signing-key-file=sa.key".to_owned(),
-            // As ours, and as kubeadm has it.
-            "--allow-privileged".to_owned(),
         ]);
+        if !args.iter().chain(&self.flags).any(|flag| flag.starts_with("--allow-privileged")) {
+            // As ours, and as kubeadm has it.
+            args.push("--allow-privileged".to_owned());
+        }
         if !self.flags.iter().any(|flag| flag.starts_with("--disable-admission-plugins")) {
             args.push(format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")));
         }

@@ -354,7 +354,7 @@ pub const CLAIMS: &[Claim] = &[
         post("/api/v1/namespaces/default/pods?dryRun=All", r#"{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}}"#, 201),
     ], &[
         "a_privileged_container_is_neither_taken_in_nor_changed_where_none_is_allowed", "no_kind_takes_in_a_privileged_container_that_the_policy_disallows",
-        "what_is_there_is_judged_with_every_change_but_that_of_its_status",
+        "what_is_there_is_judged_with_every_change_but_that_of_its_status", "containers_that_the_policy_disallows_are_refused_alike",
     ])),
     claim(WHO, "bearer tokens from `--token-auth-file`", Tests(&["everyone_learns_who_they_are"])),
     claim(WHO, "service account tokens", Tests(&["a_token_lives_as_long_as_its_service_account", "a_token_ends_with_what_it_is_bound_to", "keys_outlive_the_server_and_issuers_may_change", "policies_judge_requests_for_tokens_that_are_complete", "a_secret_says_on_which_day_its_token_was_used_last"])),
