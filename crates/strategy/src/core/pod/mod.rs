@@ -4,6 +4,7 @@
 //! of its template beyond that.
 
 mod affinity;
+pub mod app_armor;
 mod container;
 pub mod defaults;
 mod env;

@@ -15,7 +15,8 @@ use crate::internal;
 use crate::privileged::Privileged;
 use crate::value::{Members, child, child_or_empty, int, is_true, list, objects, text, text_opt, texts};
 
-const PATH_BYTES_MAX: usize = 4095;
+/// How long the name of an AppArmor profile may be, in bytes.
+pub const PROFILE_BYTES_MAX: usize = 4095;
 
 /// A container's.
 pub fn of_container(container: &Members, host_users: bool, at: &Path<'_>, causes: &mut Causes) {
@@ -103,8 +104,8 @@ fn app_armor(context: &Members, at: &Path<'_>, causes: &mut Causes) {
                 "" => causes.required(&local_at, MISSING),
                 _ => {}
             }
-            if name.len() > PATH_BYTES_MAX {
-                causes.too_long(&local_at, PATH_BYTES_MAX);
+            if name.len() > PROFILE_BYTES_MAX {
+                causes.too_long(&local_at, PROFILE_BYTES_MAX);
             }
         }
         ("RuntimeDefault" | "Unconfined", Some(name)) => {

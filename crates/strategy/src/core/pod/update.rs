@@ -8,6 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
+use super::app_armor;
 use super::container::no_spaces;
 use super::spec::{self, Owner, toleration_rules};
 use super::{resize, status};
@@ -34,6 +35,8 @@ pub fn validate_create(pod: &Members, causes: &mut Causes) {
         let detail = "cannot be set until all schedulingGates have been cleared";
         causes.forbidden(&SPEC.child("nodeName"), detail);
     }
+    let annotations = child_or_empty(child_or_empty(pod, "metadata"), "annotations");
+    app_armor::fields_match(annotations, spec, &SPEC, causes);
 }
 
 /// What holds for every pod, its metadata aside.
@@ -68,6 +71,7 @@ fn annotations(meta: &Members, spec: &Members, causes: &mut Causes) {
     if annotations.contains_key(COST) && !canonical {
         causes.invalid(&at.key(COST), cost, "must be a 32bit integer");
     }
+    app_armor::annotations(annotations, spec, &at, causes);
 }
 
 fn tokens_without_account(spec: &Members, causes: &mut Causes) {
