@@ -43,7 +43,10 @@ pub fn validate_create(pod: &Members, causes: &mut Causes) {
 fn validate(pod: &Members, causes: &mut Causes) {
     let (meta, spec) = (child_or_empty(pod, "metadata"), child_or_empty(pod, "spec"));
     annotations(meta, spec, causes);
-    spec::validate(spec, Owner::Pod(text(meta, "name")), &SPEC, causes);
+    let name = text(meta, "name");
+    let is_static = child_or_empty(meta, "annotations").contains_key(MIRROR);
+    let owner = if is_static { Owner::StaticPod(name) } else { Owner::Pod(name) };
+    spec::validate(spec, owner, &SPEC, causes);
     if text(spec, "serviceAccountName").is_empty() {
         tokens_without_account(spec, causes);
     }
