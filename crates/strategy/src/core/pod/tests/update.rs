@@ -58,6 +58,8 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"!spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.0.resources=null"#, &[r#"spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing"#, "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"]),
         (r#"!spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.0.resources={"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}"#, &[r#"spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing"#]),
         (r#"!spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.+={"name":"d","image":"x"}"#, &["spec.containers: Forbidden: containers may not be added or removed on resize"]),
+        (r#"@resize spec.resources={}"#, &["spec: Forbidden: only cpu and memory resources are mutable"]),
+        (r#"!spec.resources={} => @resize spec.resources=null"#, &["spec: Forbidden: only cpu and memory resources are mutable"]),
         (r#"!spec.os={"name":"linux"} => spec.os={"name":"windows"}"#, &["spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n@@ -81,7 +81,7 @@\n  \"EnableServiceLinks\": true,\n  \"TopologySpreadConstraints\": null,\n  \"OS\": {\n-  \"Name\": \"linux\"\n+  \"Name\": \"windows\"\n  },\n  \"SchedulingGates\": null,\n  \"ResourceClaims\": null,\n"]),
         (r#"!metadata.finalizers=["a/b"] => metadata.finalizers=null"#, &[]),
     ]);
