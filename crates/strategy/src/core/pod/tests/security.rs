@@ -115,3 +115,28 @@ fn annotations_about_profiles_must_fit_the_containers() {
         (&of_name, &["spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field must match"]),
     ]);
 }
+
+#[test]
+fn users_of_windows_are_named_as_windows_names_them() {
+    let long = "a".repeat(105);
+    for (name, faults) in [
+        ("u", vec![]),
+        (r"D\\u", vec![]),
+        (r"a-b.example.com\\u", vec![]),
+        ("a\\nb", vec!["runAsUserName cannot contain control characters"]),
+        (r"a\\b\\c", vec!["runAsUserName cannot contain more than one backslash"]),
+        (r"\\u", vec!["runAsUserName's Domain doesn't match the NetBios nor the DNS format"]),
+        (r".d\\u", vec!["runAsUserName's Domain doesn't match the NetBios nor the DNS format"]),
+        (r"D\\", vec!["runAsUserName's User cannot be empty"]),
+        (long.as_str(), vec!["runAsUserName's User length must not be longer than 104 characters"]),
+        (". .", vec!["runAsUserName's User cannot contain only periods or spaces"]),
+        ("a@b", vec![r#"runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]"#]),
+    ] {
+        let edits = format!(r#"spec.securityContext={{"windowsOptions":{{"runAsUserName":"{name}"}}}}"#);
+        let at = "spec.securityContext.windowsOptions.runAsUserName";
+        let want: Vec<String> =
+            faults.iter().map(|fault| format!(r#"{at}: Invalid value: "{name}": {fault}"#)).collect();
+        let want: Vec<&str> = want.iter().map(String::as_str).collect();
+        sample().check_creates(&[(&edits, &want)]);
+    }
+}
