@@ -119,8 +119,8 @@ fn container(container: &mut Members) {
         }
     }
     if let Some(hooks) = child_mut(container, "lifecycle") {
-        hooks.remove("stopSignal"); // its feature is off
-        if hooks.is_empty() {
+        // Its feature is off.
+        if hooks.remove("stopSignal").is_some() && hooks.is_empty() {
             container.remove("lifecycle");
         }
     }

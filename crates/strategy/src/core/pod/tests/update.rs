@@ -28,6 +28,7 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"@status status.phase="X""#, &[]),
         (r#"@status status.podIPs=[{"ip":"1.1.1.1"},{"ip":"1.1.1.2"}]"#, &[r#"status.podIPs: Invalid value: [{"IP":"1.1.1.1"},{"IP":"1.1.1.2"}]: may specify no more than one IP for each IP family"#]),
         (r#"@status status.podIPs=[{"ip":"x"}]"#, &[r#"status.podIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#]),
+        (r#"@ephemeralcontainers spec.ephemeralContainers=[{"name":"e","image":"x","lifecycle":{}}]"#, &["spec.ephemeralContainers[0].lifecycle: Forbidden: cannot be set for an Ephemeral Container"]),
         (r#"@status status.qosClass="Guaranteed""#, &[r#"status.qosClass: Invalid value: "Guaranteed": field is immutable"#]),
         (r#"@status status.nominatedNodeName="A_""#, &[r#"status.nominatedNodeName: Invalid value: "A_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must…"#]),
         (r#"@status status.conditions=[{"type":"a b","status":"True"}]"#, &[r#"status.conditions[0].Type: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an al…"#]),
