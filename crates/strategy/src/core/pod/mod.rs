@@ -6,6 +6,7 @@
 mod affinity;
 pub mod app_armor;
 mod container;
+mod container_status;
 pub mod defaults;
 mod env;
 mod image;
