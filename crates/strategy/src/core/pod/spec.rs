@@ -8,6 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::label_value_faults;
 
 use super::container::{self, Pod};
+use super::env;
 use super::os;
 use super::placement;
 use super::resources::{self, Claims, Of};
@@ -347,4 +348,5 @@ fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         resources::requirements(Of::Container, &limits, &Claims::default(), &at.child("overhead"), causes);
     }
     os::validate(spec, at, causes);
+    env::file_volumes(spec, at, causes);
 }
