@@ -331,16 +331,23 @@ fn host_aliases(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
-    for name in ["priorityClassName", "runtimeClassName"] {
-        let class = text(spec, name);
-        if !class.is_empty() {
+    let priority = text_opt(spec, "priorityClassName").filter(|class| !class.is_empty());
+    for (name, class) in
+        [("priorityClassName", priority), ("runtimeClassName", text_opt(spec, "runtimeClassName"))]
+    {
+        if let Some(class) = class {
             causes.faults(&at.child(name), class, format::dns1123_subdomain(class));
         }
     }
     const PREEMPTION: [&str; 2] = ["PreemptLowerPriority", "Never"];
-    if let Some(policy) = text_opt(spec, "preemptionPolicy").filter(|policy| !PREEMPTION.contains(policy)) {
-        let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&policy.into()));
-        causes.not_supported(&at.child("preemptionPolicy"), bad, &PREEMPTION);
+    match text_opt(spec, "preemptionPolicy") {
+        None => {}
+        Some("") => causes.required(&at.child("preemptionPolicy"), ""),
+        Some(known) if PREEMPTION.contains(&known) => {}
+        Some(other) => {
+            let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&other.into()));
+            causes.not_supported(&at.child("preemptionPolicy"), bad, &PREEMPTION);
+        }
     }
     if spec.contains_key("overhead") {
         let mut limits = Members::new();

@@ -56,6 +56,18 @@ fn names_are_no_longer_than_what_they_name() {
 }
 
 #[test]
+fn what_is_there_and_empty_names_no_class_and_no_policy() {
+    sample().check_creates(&[
+        (
+            r#"spec.runtimeClassName="""#,
+            &[r#"spec.runtimeClassName: Invalid value: "": a lowercase RFC 1123 subdomain must…"#],
+        ),
+        (r#"spec.priorityClassName="""#, &[]),
+        (r#"spec.preemptionPolicy="""#, &["spec.preemptionPolicy: Required value"]),
+    ]);
+}
+
+#[test]
 fn claims_are_of_objects_that_there_may_be() {
     let subdomain = |at: &str| {
         format!(r#"spec.resourceClaims[0].{at}: Invalid value: "A_": a lowercase RFC 1123 subdomain must…"#)
