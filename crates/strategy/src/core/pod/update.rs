@@ -135,7 +135,9 @@ fn spec_update(new: &Members, old: &Members, causes: &mut Causes) {
     if !list(old, "schedulingGates").is_empty() {
         while_gated(&mut rest, old, causes);
     }
-    if !same_objects(&rest, old) {
+    // What a pod as a whole asks for is there and empty, or it is not there.
+    let same_resources = rest.contains_key("resources") == old.contains_key("resources");
+    if !same_resources || !same_objects(&rest, old) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
