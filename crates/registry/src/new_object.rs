@@ -19,13 +19,13 @@ pub(crate) fn fill_in(context: &Context, target: &Target, value: &mut Value) {
     prepare(context, target, value);
 }
 
-/// The same of an object that has its defaults.
-pub(crate) fn prepare(context: &Context, target: &Target, value: &mut Value) {
+/// The same of an object that has its defaults. Returns what the client is told of it.
+pub(crate) fn prepare(context: &Context, target: &Target, value: &mut Value) -> Vec<String> {
     let rules = target.served.rules();
     let now = context.now_rfc3339();
     let of_write = strategy::Context { now: &now, user: target.caller.as_deref() };
     strategy::fill_system_fields(value, &of_write, &context.random.uuid());
-    strategy::prepare_create(&rules, value, &of_write);
+    strategy::prepare_create(&rules, value, &of_write)
 }
 
 /// Takes the resourceVersion that the client says a new object has.

@@ -437,3 +437,19 @@ async fn a_patch_that_makes_an_object_too_large_or_too_deep_is_refused() {
     let taken = world.patch("@v1/configmaps/default/a", PatchKind::Json, twice).await.expect("small");
     assert_eq!(taken, made);
 }
+
+#[tokio::test]
+async fn the_author_of_a_pod_is_told_of_an_annotation_that_became_a_field() {
+    let world = World::new(Admission::without(["ServiceAccount"])).await;
+    let key = "container.apparmor.security.beta.kubernetes.io/c";
+    let meta = json!({"name": "p", "annotations": {key: "runtime/default"}});
+    let pod = json!({"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let body = Body::Json(pod.to_string().into());
+    let target = world.target("@v1/pods/default");
+    let answer = world.registry.create(&target, &body, &CreateOptions::default()).await.expect("a pod");
+    let why = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+    assert_eq!(answer.warnings, [format!("metadata.annotations[{key}]: {why}")]);
+    let pod = world.get("@v1/pods/default/p").await.expect("stored");
+    let profile = &pod["spec"]["containers"][0]["securityContext"]["appArmorProfile"];
+    assert_eq!(*profile, json!({"type": "RuntimeDefault"}));
+}

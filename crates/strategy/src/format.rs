@@ -220,7 +220,7 @@ pub fn is_dns1123_label(value: &str) -> bool {
     }
 }
 
-pub fn is_dns1123_subdomain(value: &str) -> bool {
+fn is_dns1123_subdomain(value: &str) -> bool {
     value.split('.').all(is_dns1123_label)
 }
 

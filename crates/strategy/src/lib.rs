@@ -121,14 +121,21 @@ pub fn fill_system_fields(object: &mut Value, context: &Context<'_>, uid: &str) 
     }
 }
 
-/// Makes a new object what it is to be stored as: its status is the server's, its generation begins.
-pub fn prepare_create(kind: &GroupKind<'_>, object: &mut Value, context: &Context<'_>) {
-    let Some(members) = object.as_object_mut() else { return };
+/// Makes a new object what it is to be stored as: its status is the server's, its generation begins. Returns
+/// what the client is told of what that changes.
+pub fn prepare_create(kind: &GroupKind<'_>, object: &mut Value, context: &Context<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Some(members) = object.as_object_mut() else { return warnings };
     drop_namespace_unless_namespaced(kind, members);
     match kind.custom {
         Some(custom) => custom::prepare_create(custom, members),
-        None => (kind.rules().prepare_create)(members, context),
+        None => {
+            let rules = kind.rules();
+            (rules.warnings_as_sent)(members, &mut warnings);
+            (rules.prepare_create)(members, context);
+        }
     }
+    warnings
 }
 
 /// Makes `new` what it is to be stored as in the place of `old`: a subresource changes only its part, the

@@ -42,6 +42,8 @@ pub struct Rules {
     /// Labels that an object has by Go's defaults and gets here in the end, as those may grow: who owns
     /// fields is noted with them.
     pub labels_by_default: fn(&Members) -> Option<Members>,
+    /// What a client is told of a new object that preparing it would hide.
+    pub warnings_as_sent: fn(&Members, &mut Vec<String>),
     pub prepare_create: fn(&mut Members, &Context<'_>),
     pub prepare_update: fn(&mut Members, &Update<'_>, &Context<'_>),
     pub validate_create: fn(&Members, &mut Causes),
@@ -93,6 +95,7 @@ pub const NONE: Rules = Rules {
     knows_finalizers: true,
     defaults: |_| {},
     labels_by_default: |_| None,
+    warnings_as_sent: |_, _| {},
     prepare_create: |_, _| {},
     prepare_update: |_, _, _| {},
     validate_create: |_, _| {},

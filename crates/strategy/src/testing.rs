@@ -57,6 +57,11 @@ impl Sample {
         Sample { privileged: Privileged::Disallowed, ..self }
     }
 
+    /// The edited sample as a client sends it.
+    pub fn sent(&self, edits: &str) -> Value {
+        edited(&self.object, edits)
+    }
+
     /// The edited sample as it is stored, without what every object has.
     pub fn created(&self, edits: &str) -> Value {
         let mut object = self.create(&edited(&self.object, edits), self.privileged).0;

@@ -95,7 +95,7 @@ pub(crate) struct Write<'w> {
     pub(crate) version_sent: Option<Value>,
     /// What is wrong with the body and no reason to refuse it.
     pub(crate) problems: Vec<String>,
-    /// What mutating webhooks warn of.
+    /// What mutating webhooks warn of, and what preparing the object hides.
     pub(crate) told: Vec<String>,
     /// What the client is told of the object.
     pub(crate) remarks: Vec<String>,

@@ -32,7 +32,7 @@ pub(super) fn prepare(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(
     let now = context.now_rfc3339();
     let of_write = strategy::Context { now: &now, user: target.caller.as_deref() };
     if write.is_new_object() {
-        new_object::prepare(context, target, &mut write.proposed);
+        write.told.extend(new_object::prepare(context, target, &mut write.proposed));
         return Ok(());
     }
     let Some(old) = &write.old else { return Ok(()) };

@@ -42,6 +42,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: pod::lifecycle::prepare_update,
         validate_create: pod::validate_create,
         validate_update: pod::validate_update,
+        warnings_as_sent: pod::app_armor::warn,
         warnings: pod::warnings::of_pod,
         flags: Flags { graceful: true, ..Flags::RETURNED },
         ..NONE

@@ -81,7 +81,7 @@ impl Lenience {
     fn towards(old: &Members) -> Lenience {
         let bad_secret = |tls: &Members| {
             let name = text(tls, "secretName");
-            !name.is_empty() && !format::is_dns1123_subdomain(name)
+            !name.is_empty() && !format::dns1123_subdomain(name).is_empty()
         };
         let bad_rule = |rule: &Members| {
             let mut found = Causes::default();

@@ -22,8 +22,7 @@ const TOKEN_SECONDS: i64 = 3600;
 /// A pod.
 pub fn pod(pod: &mut Members) {
     if let Some(status) = child_mut(pod, "status") {
-        addresses(status, "podIP", "podIPs");
-        addresses(status, "hostIP", "hostIPs");
+        addresses(status);
     }
     let spec = child_made(pod, "spec");
     for list in ["containers", "initContainers"] {
@@ -119,8 +118,8 @@ fn container(container: &mut Members) {
         }
     }
     if let Some(hooks) = child_mut(container, "lifecycle") {
-        hooks.remove("stopSignal"); // its feature is off
-        if hooks.is_empty() {
+        // Its feature is off.
+        if hooks.remove("stopSignal").is_some() && hooks.is_empty() {
             container.remove("lifecycle");
         }
     }
@@ -231,9 +230,10 @@ pub fn claim_spec(spec: &mut Members) {
     }
 }
 
-/// Brings the one address and the list, of which it is the first, into line: where they differ the one
-/// counts.
-fn addresses(status: &mut Members, one: &str, all: &str) {
+/// Brings the pod's one address and the list, of which it is the first, into line: where they differ the one
+/// counts. Those of its host are what the client says.
+fn addresses(status: &mut Members) {
+    let (one, all) = ("podIP", "podIPs");
     let first =
         list(status, all).first().and_then(|address| address["ip"].as_str()).unwrap_or("").to_string();
     let only = text(status, one).to_string();
@@ -292,9 +292,11 @@ mod tests {
         for (sent, want) in [
             (json!({"podIP": "10.0.0.9"}), json!({"podIP": "10.0.0.9", "podIPs": [{"ip": "10.0.0.9"}]})),
             (
-                json!({"hostIPs": [{"ip": "1.1.1.1"}]}),
-                json!({"hostIP": "1.1.1.1", "hostIPs": [{"ip": "1.1.1.1"}]}),
+                json!({"podIPs": [{"ip": "1.1.1.1"}]}),
+                json!({"podIP": "1.1.1.1", "podIPs": [{"ip": "1.1.1.1"}]}),
             ),
+            (json!({"hostIP": "1.1.1.1"}), json!({"hostIP": "1.1.1.1"})),
+            (json!({"hostIPs": [{"ip": "1.1.1.1"}]}), json!({"hostIPs": [{"ip": "1.1.1.1"}]})),
             (
                 json!({"podIP": "1.1.1.2", "podIPs": [{"ip": "1.1.1.1"}, {"ip": "::1"}]}),
                 json!({"podIP": "1.1.1.2", "podIPs": [{"ip": "1.1.1.2"}]}),

@@ -4,13 +4,18 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/{pods,validation}`.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
 use forebay_apimachinery::quantity;
 use forebay_apimachinery::selector::label_key_faults;
 
+use super::mounts::no_backsteps;
+use super::warnings::each_container;
 use crate::field::{Causes, Path};
 use crate::format;
 use crate::names::NameRule;
-use crate::value::{Members, child, objects, text, text_opt};
+use crate::value::{Members, child, child_or_empty, objects, text, text_opt};
 
 /// What a reference is used in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,11 +104,38 @@ fn key(key: &str, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn file_key(reference: &Members, at: &Path<'_>, causes: &mut Causes) {
-    for name in ["key", "path", "volumeName"] {
-        if text(reference, name).is_empty() {
-            causes.required(&at.child(name), "");
+    for name in ["key", "volumeName", "path"] {
+        let (at, value) = (at.child(name), text(reference, name));
+        match name {
+            _ if value.is_empty() => causes.required(&at, ""),
+            "key" => causes.faults(&at, value, format::env_name(value)),
+            "volumeName" => causes.faults(&at, value, format::dns1123_label(value)),
+            _ => no_backsteps(value, &at, causes),
         }
     }
+}
+
+/// Files that variables are read from are in volumes of the pod that begin empty.
+pub fn file_volumes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+    // By name: whether it is one. Made once somebody asks.
+    let volumes: OnceCell<HashMap<&str, bool>> = OnceCell::new();
+    let is_empty_dir =
+        || objects(spec, "volumes").map(|of| (text(of, "name"), of.contains_key("emptyDir"))).collect();
+    each_container(spec, at, |container, at| {
+        let at = at.child("env");
+        for (index, variable) in objects(container, "env").enumerate() {
+            let Some(file) = child(child_or_empty(variable, "valueFrom"), "fileKeyRef") else { continue };
+            let (name, at) = (text(file, "volumeName"), at.index(index));
+            let at = at.child("valueFrom");
+            let at = at.child("fileKeyRef");
+            let at = at.child("volumeName");
+            match volumes.get_or_init(is_empty_dir).get(name) {
+                None => causes.not_found(&at, name),
+                Some(false) => causes.invalid(&at, name, "referenced volume must be of type emptyDir"),
+                Some(true) => {}
+            }
+        }
+    });
 }
 
 const KNOWN: [&str; 14] = [

@@ -4,6 +4,9 @@
 //!
 //! Source: kubernetes v1.36.3 `util/parsers`, distribution's reference grammar.
 
+/// How long the path of a repository may be, in bytes.
+const PATH_BYTES_MAX: usize = 255;
+
 /// `Always` for what is, or defaults to, `latest`; what is no image name is left to the kubelet.
 pub fn pull_policy(image: &str) -> &'static str {
     if is_latest(image) { "Always" } else { "IfNotPresent" }
@@ -25,10 +28,15 @@ fn is_latest(image: &str) -> bool {
 
 /// Whether it is a repository, with or without a registry before it.
 fn is_name(name: &str) -> bool {
-    let path = match name.split_once('/') {
-        Some((domain, path)) if is_domain(domain) => path,
-        _ => name,
+    let (domain, path) = match name.split_once('/') {
+        Some((domain, path)) if is_domain(domain) => (domain, path),
+        _ => ("docker.io", name),
     };
+    let is_official = matches!(domain, "docker.io" | "index.docker.io") && !path.contains('/');
+    let before = if is_official { "library/".len() } else { 0 };
+    if before + path.len() > PATH_BYTES_MAX {
+        return false;
+    }
     let is_id = path.len() == 64 && path.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     !is_id && path.split('/').all(is_component)
 }
@@ -51,6 +59,22 @@ fn is_component(component: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_long_is_no_image() {
+        let of = |length: usize| "a".repeat(length);
+        for (image, policy) in [
+            (of(247), "Always"),
+            (of(248), "IfNotPresent"),
+            (format!("docker.io/{}", of(248)), "IfNotPresent"),
+            (format!("a/{}", of(253)), "Always"),
+            (format!("a/{}", of(254)), "IfNotPresent"),
+            (format!("example.com/{}", of(255)), "Always"),
+            (format!("example.com/{}:latest", of(256)), "IfNotPresent"),
+        ] {
+            assert_eq!(pull_policy(&image), policy, "{image}");
+        }
+    }
 
     #[test]
     fn only_what_is_latest_is_always_pulled() {

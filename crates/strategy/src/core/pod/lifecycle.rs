@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Value, json};
 
 use super::affinity;
+use super::app_armor;
 use super::qos;
 use crate::lifecycle::{bump_generation, first_generation, reset_meta};
 use crate::rule::{Context, Update};
@@ -32,6 +33,7 @@ pub fn prepare_create(pod: &mut Members, context: &Context<'_>) {
     }
     set(pod, "status", Some(Value::Object(status)));
     affinity::merge_label_keys(pod);
+    app_armor::to_fields(pod);
 }
 
 /// A pod in the place of another.

@@ -4,7 +4,9 @@
 //! of its template beyond that.
 
 mod affinity;
+pub mod app_armor;
 mod container;
+mod container_status;
 pub mod defaults;
 mod env;
 mod image;

@@ -11,7 +11,7 @@ use crate::value::{Members, child, child_or_empty, objects};
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub fn class(spec: &Members) -> &'static str {
     let mut sums = Sums { every_limit: true, ..Sums::default() };
-    match child(spec, "resources").filter(|resources| has_compute(resources)) {
+    match child(spec, "resources") {
         Some(of_the_pod) => sums.add(of_the_pod),
         None => {
             for list in ["containers", "initContainers"] {
@@ -52,12 +52,6 @@ impl Sums {
     }
 }
 
-fn has_compute(resources: &Members) -> bool {
-    ["requests", "limits"]
-        .into_iter()
-        .any(|list| child_or_empty(resources, list).keys().any(|name| is_pod_level(name)))
-}
-
 /// Resources that a pod as a whole may ask for.
 pub fn is_pod_level(name: &str) -> bool {
     COMPUTE.contains(&name) || name.starts_with("hugepages-")
@@ -85,6 +79,21 @@ mod tests {
             (json!([{"resources": {"requests": {"example.com/gpu": "1"}}}]), "BestEffort"),
         ] {
             let spec = json!({"containers": containers});
+            assert_eq!(class(spec.as_object().expect("an object")), class_of, "{spec}");
+        }
+    }
+
+    #[test]
+    fn what_the_pod_asks_for_as_a_whole_counts_alone_even_if_that_is_nothing() {
+        let both = json!({"cpu": "1", "memory": "1Gi"});
+        for (resources, class_of) in [
+            (json!({}), "BestEffort"),
+            (json!({"requests": {"hugepages-2Mi": "2Mi"}}), "BestEffort"),
+            (json!({"requests": {"cpu": "1"}}), "Burstable"),
+            (json!({"requests": both, "limits": both}), "Guaranteed"),
+        ] {
+            let spec =
+                json!({"resources": resources, "containers": [{"resources": {"requests": {"cpu": "1"}}}]});
             assert_eq!(class(spec.as_object().expect("an object")), class_of, "{spec}");
         }
     }

@@ -29,8 +29,13 @@ pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
         let detail = "Pod QOS Class may not change as a result of resizing";
         causes.invalid(&SPEC, text(child_or_empty(new, "status"), "qosClass"), detail);
     }
+    if !is_supported(child_or_empty(old, "status")) {
+        causes.forbidden(&SPEC, "Pod running on node without support for resize");
+    }
     let mut rest = spec.clone();
-    of_pod(spec, old_spec, &mut rest, causes);
+    if asks_as_a_whole(spec) || asks_as_a_whole(old_spec) {
+        of_pod(spec, old_spec, &mut rest, causes);
+    }
     if !same_names(spec, old_spec, causes) {
         return;
     }
@@ -40,9 +45,25 @@ pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
     for name in ["containers", "initContainers"] {
         of_containers(&mut rest, old_spec, name, causes);
     }
-    if causes.is_empty() && !same_objects(&rest, old_spec) {
+    // For the comparison what a pod as a whole asks for may be there and empty, or not be there.
+    let same_resources = rest.contains_key("resources") == old_spec.contains_key("resources");
+    if causes.is_empty() && !(same_resources && same_objects(&rest, old_spec)) {
         causes.forbidden(&SPEC, ONLY);
     }
+}
+
+/// Whether the pod's kubelet can: one that can says what a running container has. Before any container runs
+/// nobody knows.
+fn is_supported(status: &Members) -> bool {
+    let mut statuses = objects(status, "containerStatuses");
+    statuses
+        .find(|of| child_or_empty(of, "state").contains_key("running"))
+        .is_none_or(|running| running.contains_key("resources"))
+}
+
+fn asks_as_a_whole(spec: &Members) -> bool {
+    let resources = child_or_empty(spec, "resources");
+    ["requests", "limits"].iter().any(|list| !child_or_empty(resources, list).is_empty())
 }
 
 /// Resources of the pod as a whole.
@@ -153,6 +174,39 @@ fn only_others(resources: &mut Members, old: &Members) {
         take_over(list, before, "memory");
         if list.is_empty() {
             resources.remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_kubelet_that_does_not_say_what_runs_has_cannot_resize_it() {
+        let waits = json!({"state": {"waiting": {}}});
+        let runs = |more: Value| json!({"state": {"running": {}}, "resources": more});
+        let silent = json!({"state": {"running": {}}});
+        for (statuses, expected) in [
+            (json!([]), true),
+            (json!([waits]), true),
+            (json!([waits, silent]), false),
+            (json!([silent, runs(json!({}))]), false),
+            (json!([runs(json!({})), silent]), true),
+        ] {
+            let pod = json!({
+                "metadata": {"name": "p"},
+                "spec": {"containers": []},
+                "status": {"qosClass": "BestEffort", "containerStatuses": statuses},
+            });
+            let pod = pod.as_object().expect("an object");
+            let mut causes = Causes::default();
+            validate_update(pod, pod, &mut causes);
+            let found: Vec<String> = causes.into_vec().into_iter().map(|cause| cause.message).collect();
+            let refused = ["Forbidden: Pod running on node without support for resize"];
+            assert_eq!(found, if expected { &[][..] } else { &refused[..] }, "{statuses}");
         }
     }
 }

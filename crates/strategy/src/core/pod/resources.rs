@@ -5,6 +5,7 @@
 //! Source: kubernetes v1.36.3 `apis/core/{helper,validation}`.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use forebay_apimachinery::Seen;
 use forebay_apimachinery::quantity::{self, Nanos};
@@ -12,7 +13,8 @@ use forebay_apimachinery::selector::label_key_faults;
 use serde_json::Value;
 
 use super::qos::is_pod_level;
-use crate::field::{BadValue, Causes, Path};
+use crate::field::{Causes, Path};
+use crate::format;
 use crate::value::{Members, child_or_empty, objects, text};
 
 /// Whose requirements they are.
@@ -222,19 +224,29 @@ fn huge_pages(resource: &str, value: &Value, at: &Path<'_>, causes: &mut Causes)
 }
 
 fn claim_names(resources: &Members, claims: &Claims<'_>, at: &Path<'_>, causes: &mut Causes) {
-    let mut names: Seen<(&str, &str)> = Seen::default(); // name, request
+    let mut names: HashMap<&str, Seen<&str>> = HashMap::new(); // name -> requests; an empty one is all of them
     for (index, claim) in objects(resources, "claims").enumerate() {
         let at = at.index(index);
-        let key = (text(claim, "name"), text(claim, "request"));
-        if key.0.is_empty() {
+        let (name, request) = (text(claim, "name"), text(claim, "request"));
+        if name.is_empty() {
             causes.required(&at, "");
             continue;
         }
-        if names.again(key) {
-            causes.duplicate(&at, BadValue::Text(key.0));
+        let requests = names.entry(name).or_default();
+        if requests.has("") {
+            causes.duplicate(&at, name);
+        } else if request.is_empty() {
+            // Each of these asks for a part of what this one asks for.
+            (0..requests.len()).for_each(|_| causes.duplicate(&at, name));
+            requests.again(request);
+        } else {
+            causes.faults(&at.child("request"), request, format::dns1123_label(request));
+            if requests.again(request) {
+                causes.duplicate(&at, format!("{name}/{request}").as_str());
+            }
         }
-        if !claims.known.has(key.0) {
-            causes.not_found_because(&at, key.0, claims.not_among());
+        if !claims.known.has(name) {
+            causes.not_found_because(&at, name, claims.not_among());
         }
     }
 }

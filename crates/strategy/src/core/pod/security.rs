@@ -15,7 +15,8 @@ use crate::internal;
 use crate::privileged::Privileged;
 use crate::value::{Members, child, child_or_empty, int, is_true, list, objects, text, text_opt, texts};
 
-const PATH_BYTES_MAX: usize = 4095;
+/// How long the name of an AppArmor profile may be, in bytes.
+pub const PROFILE_BYTES_MAX: usize = 4095;
 
 /// A container's.
 pub fn of_container(container: &Members, host_users: bool, at: &Path<'_>, causes: &mut Causes) {
@@ -103,8 +104,8 @@ fn app_armor(context: &Members, at: &Path<'_>, causes: &mut Causes) {
                 "" => causes.required(&local_at, MISSING),
                 _ => {}
             }
-            if name.len() > PATH_BYTES_MAX {
-                causes.too_long(&local_at, PATH_BYTES_MAX);
+            if name.len() > PROFILE_BYTES_MAX {
+                causes.too_long(&local_at, PROFILE_BYTES_MAX);
             }
         }
         ("RuntimeDefault" | "Unconfined", Some(name)) => {
@@ -116,7 +117,7 @@ fn app_armor(context: &Members, at: &Path<'_>, causes: &mut Causes) {
     }
 }
 
-/// What a Windows pod or container runs as. What its names are made of is left to Windows.
+/// What a Windows pod or container runs as.
 fn windows_options(context: &Members, at: &Path<'_>, causes: &mut Causes) {
     let Some(options) = child(context, "windowsOptions") else { return };
     let at = at.child("windowsOptions");
@@ -126,12 +127,78 @@ fn windows_options(context: &Members, at: &Path<'_>, causes: &mut Causes) {
             causes.invalid(&at.child("gmsaCredentialSpecName"), shown(), &fault);
         }
     }
-    for name in ["gmsaCredentialSpec", "runAsUserName"] {
-        if text_opt(options, name) == Some("") {
-            let bad = BadValue::shown("\"\"");
-            causes.invalid(&at.child(name), bad, &format!("{name} cannot be an empty string"));
+    let mut refuse = |name: &str, value: &str, detail: &str| {
+        causes.invalid(&at.child(name), BadValue::shown(to_go_text(&value.into())), detail);
+    };
+    match text_opt(options, "gmsaCredentialSpec") {
+        Some("") => refuse("gmsaCredentialSpec", "", "gmsaCredentialSpec cannot be an empty string"),
+        Some(spec) if spec.len() > CREDENTIAL_BYTES_MAX => {
+            refuse("gmsaCredentialSpec", spec, "gmsaCredentialSpec size must be under 64 KiB");
+        }
+        _ => {}
+    }
+    if let Some(name) = text_opt(options, "runAsUserName") {
+        windows_user(name, |detail| refuse("runAsUserName", name, detail));
+    }
+}
+
+const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
+const DOMAIN_BYTES_MAX: usize = 255;
+const USER_BYTES_MAX: usize = 104;
+
+/// A user of Windows, of a domain or not: `DOMAIN\USER`.
+fn windows_user(name: &str, mut refuse: impl FnMut(&str)) {
+    const IN_NO_USER: &[char] =
+        &['"', '/', '\\', ':', ';', '|', '=', ',', '+', '*', '?', '<', '>', '@', '[', ']'];
+    if name.is_empty() {
+        return refuse("runAsUserName cannot be an empty string");
+    }
+    if name.contains(|c: char| c.is_ascii_control()) {
+        return refuse("runAsUserName cannot contain control characters");
+    }
+    let (domain, user) = match name.split_once('\\') {
+        Some((_, user)) if user.contains('\\') => {
+            return refuse("runAsUserName cannot contain more than one backslash");
+        }
+        Some((domain, user)) => (Some(domain), user),
+        None => (None, name),
+    };
+    if let Some(domain) = domain {
+        if domain.len() > DOMAIN_BYTES_MAX {
+            refuse("runAsUserName's Domain length must be under 256 characters");
+        }
+        if !is_net_bios_name(domain) && !is_windows_domain(domain) {
+            refuse("runAsUserName's Domain doesn't match the NetBios nor the DNS format");
         }
     }
+    if user.is_empty() {
+        refuse("runAsUserName's User cannot be empty");
+    } else if user.len() > USER_BYTES_MAX {
+        refuse("runAsUserName's User length must not be longer than 104 characters");
+    }
+    if !user.is_empty() && user.chars().all(|c| matches!(c, '.' | ' ')) {
+        refuse("runAsUserName's User cannot contain only periods or spaces");
+    }
+    if user.contains(IN_NO_USER) {
+        refuse(r#"runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]"#);
+    }
+}
+
+fn is_net_bios_name(name: &str) -> bool {
+    const CHARACTERS_MAX: usize = 15;
+    let is_short = (1..=CHARACTERS_MAX).contains(&name.chars().take(CHARACTERS_MAX + 1).count());
+    is_short && !name.starts_with('.') && !name.contains(['\\', '/', ':', '*', '?', '"', '<', '>', '|'])
+}
+
+/// Labels of DNS, in any case.
+fn is_windows_domain(name: &str) -> bool {
+    const LABEL_BYTES_MAX: usize = 63;
+    name.split('.').all(|label| {
+        let bytes = label.as_bytes();
+        let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        let inner = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+        bytes.len() <= LABEL_BYTES_MAX && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inner)
+    })
 }
 
 fn sysctls(spec: &Members, context: &Members, at: &Path<'_>, causes: &mut Causes) {

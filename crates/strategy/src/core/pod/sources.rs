@@ -60,12 +60,10 @@ pub fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Caus
         }
         "flexVolume" => flex_options(source, at, causes),
         "quobyte" => {
-            if text(source, "registry").is_empty() {
-                let detail = "must be a host:port pair or multiple pairs separated by commas";
-                causes.required(&at.child("registry"), detail);
-            }
+            quobyte(source, at, causes);
             required(source, "volume", at, causes);
         }
+        "storageos" => labels(source, &["volumeName", "volumeNamespace"], at, causes),
         "flocker" => flocker(source, at, causes),
         "azureDisk" => azure_disk(source, at, causes),
         _ => {}
@@ -74,6 +72,49 @@ pub fn one_source(name: &str, source: &Members, at: &Path<'_>, causes: &mut Caus
         && let Some(secret) = child(source, "secretRef")
     {
         required(secret, "name", &at.child("secretRef"), causes);
+    }
+}
+
+fn quobyte(source: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const PAIRS: &str = "must be a host:port pair or multiple pairs separated by commas";
+    const TENANT_BYTES_MAX: usize = 64;
+    let registry = text(source, "registry");
+    if registry.is_empty() {
+        causes.required(&at.child("registry"), PAIRS);
+    } else if text(source, "tenant").len() > TENANT_BYTES_MAX {
+        let detail = "must be a UUID and may not exceed a length of 64 characters";
+        causes.required(&at.child("tenant"), detail);
+    } else {
+        for _ in registry.split(',').filter(|pair| !is_host_and_port(pair)) {
+            if causes.is_full() {
+                break;
+            }
+            causes.invalid(&at.child("registry"), registry, PAIRS);
+        }
+    }
+}
+
+/// Whether Go's `net.SplitHostPort` takes it apart: either part may be empty, and a host with colons is in
+/// brackets.
+fn is_host_and_port(pair: &str) -> bool {
+    let Some((host, port)) = pair.rsplit_once(':') else { return false };
+    let host = match host.strip_prefix('[') {
+        Some(host) => match host.strip_suffix(']') {
+            Some(host) => host,
+            None => return false,
+        },
+        None if host.contains(':') => return false,
+        None => host,
+    };
+    !host.contains(['[', ']']) && !port.contains(['[', ']'])
+}
+
+fn labels(source: &Members, names: &[&str], at: &Path<'_>, causes: &mut Causes) {
+    for name in names {
+        let value = text(source, name);
+        if !value.is_empty() {
+            causes.faults(&at.child(name), value, format::dns1123_label(value));
+        }
     }
 }
 
@@ -116,8 +157,9 @@ fn iscsi(source: &Members, at: &Path<'_>, causes: &mut Causes) {
     required(source, "targetPortal", at, causes);
     required(source, "iqn", at, causes);
     for (name, path) in [("iqn", "iqn"), ("initiatorName", "initiatorname")] {
-        let iqn = text(source, name);
-        if !iqn.is_empty() && !["iqn", "eui", "naa"].iter().any(|scheme| iqn.starts_with(scheme)) {
+        let Some(iqn) = text_opt(source, name) else { continue };
+        let is_missing = name == "iqn" && iqn.is_empty();
+        if !is_missing && !["iqn", "eui", "naa"].iter().any(|scheme| iqn.starts_with(scheme)) {
             causes.invalid(&at.child(path), iqn, "must be valid format starting with iqn, eui, or naa");
         }
     }

@@ -8,6 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::selector::label_value_faults;
 
 use super::container::{self, Pod};
+use super::env;
 use super::os;
 use super::placement;
 use super::resources::{self, Claims, Of};
@@ -26,6 +27,8 @@ use crate::value::{Members, child, child_or_empty, int, is_true, list, objects, 
 pub enum Owner<'o> {
     /// A pod of this name.
     Pod(&'o str),
+    /// The same, where a kubelet runs it from a file of its own.
+    StaticPod(&'o str),
     Template,
 }
 
@@ -37,7 +40,7 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub fn validate(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Causes) {
     let name = match owner {
-        Owner::Pod(name) => name,
+        Owner::Pod(name) | Owner::StaticPod(name) => name,
         Owner::Template => "",
     };
     if !spec.contains_key("terminationGracePeriodSeconds") {
@@ -46,7 +49,7 @@ pub fn validate(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Ca
     let pod = Pod {
         spec,
         volumes: volumes::validate(spec, name, at, causes),
-        claims: resource_claims(spec, &at.child("resourceClaims"), causes),
+        claims: resource_claims(spec, owner, &at.child("resourceClaims"), causes),
         grace: int(spec, "terminationGracePeriodSeconds").unwrap_or(i64::MAX),
         os: text(child_or_empty(spec, "os"), "name"),
         host_users: !spec.get("hostUsers").is_some_and(|users| users == false),
@@ -72,17 +75,26 @@ pub fn validate(spec: &Members, owner: Owner<'_>, at: &Path<'_>, causes: &mut Ca
     classes(spec, at, causes);
 }
 
-fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) -> Claims<'o> {
+fn resource_claims<'o>(
+    spec: &'o Members,
+    owner: Owner<'_>,
+    at: &Path<'_>,
+    causes: &mut Causes,
+) -> Claims<'o> {
     let mut names = Claims::default();
     for (index, claim) in objects(spec, "resourceClaims").enumerate() {
         let at = at.index(index);
         let name = text(claim, "name");
+        let again = !name.is_empty() && names.again(name);
+        if matches!(owner, Owner::StaticPod(_)) {
+            causes.forbidden(&Path::root(""), "static pods do not support resource claims");
+            continue;
+        }
         if name.is_empty() {
             causes.required(&at.child("name"), "");
+        } else if again {
+            causes.duplicate(&at.child("name"), name);
         } else {
-            if names.again(name) {
-                causes.duplicate(&at.child("name"), name);
-            }
             causes.faults(&at.child("name"), name, format::dns1123_label(name));
         }
         let from = ["resourceClaimName", "resourceClaimTemplateName"];
@@ -96,6 +108,11 @@ fn resource_claims<'o>(spec: &'o Members, at: &Path<'_>, causes: &mut Causes) ->
                 let detail =
                     "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
                 causes.invalid(&at, internal::shown("PodResourceClaim", claim), detail);
+            }
+        }
+        for from in from {
+            if let Some(name) = text_opt(claim, from) {
+                causes.faults(&at.child(from), name, format::dns1123_subdomain(name));
             }
         }
     }
@@ -226,7 +243,7 @@ fn host_users(spec: &Members, host_users: bool, at: &Path<'_>, causes: &mut Caus
 fn names(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
     for name in ["serviceAccountName", "nodeName"] {
         let value = text(spec, name);
-        if !value.is_empty() && !format::is_dns1123_subdomain(value) {
+        if !value.is_empty() {
             causes.faults(&at.child(name), value, format::dns1123_subdomain(value));
         }
     }
@@ -314,16 +331,23 @@ fn host_aliases(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
-    for name in ["priorityClassName", "runtimeClassName"] {
-        let class = text(spec, name);
-        if !class.is_empty() {
+    let priority = text_opt(spec, "priorityClassName").filter(|class| !class.is_empty());
+    for (name, class) in
+        [("priorityClassName", priority), ("runtimeClassName", text_opt(spec, "runtimeClassName"))]
+    {
+        if let Some(class) = class {
             causes.faults(&at.child(name), class, format::dns1123_subdomain(class));
         }
     }
     const PREEMPTION: [&str; 2] = ["PreemptLowerPriority", "Never"];
-    if let Some(policy) = text_opt(spec, "preemptionPolicy").filter(|policy| !PREEMPTION.contains(policy)) {
-        let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&policy.into()));
-        causes.not_supported(&at.child("preemptionPolicy"), bad, &PREEMPTION);
+    match text_opt(spec, "preemptionPolicy") {
+        None => {}
+        Some("") => causes.required(&at.child("preemptionPolicy"), ""),
+        Some(known) if PREEMPTION.contains(&known) => {}
+        Some(other) => {
+            let bad = BadValue::shown(forebay_apimachinery::json::to_go_text(&other.into()));
+            causes.not_supported(&at.child("preemptionPolicy"), bad, &PREEMPTION);
+        }
     }
     if spec.contains_key("overhead") {
         let mut limits = Members::new();
@@ -331,4 +355,5 @@ fn classes(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         resources::requirements(Of::Container, &limits, &Claims::default(), &at.child("overhead"), causes);
     }
     os::validate(spec, at, causes);
+    env::file_volumes(spec, at, causes);
 }

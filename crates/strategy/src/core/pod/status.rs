@@ -7,6 +7,7 @@
 use forebay_apimachinery::Seen;
 use forebay_apimachinery::seen::Firsts;
 
+use super::container_status;
 use crate::address::legacy_ip;
 use crate::field::{BadValue, Causes, Path};
 use crate::format;
@@ -33,12 +34,16 @@ pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
     {
         restarts(status, old_status, spec, statuses, containers, causes);
     }
-    for (name, detail) in [
-        ("podIPs", "may specify no more than one IP for each IP family"),
-        ("hostIPs", "may specify no more than one IP for each IP family"),
-    ] {
-        addresses(status, old_status, name, detail, causes);
+    container_status::claims(status, spec, causes);
+    addresses(status, old_status, "podIPs", causes);
+    let of_host = objects(status, "hostIPs").next().map(|first| text(first, "ip"));
+    if let Some(first) = of_host.filter(|first| *first != text(status, "hostIP")) {
+        let at = STATUS.child("hostIPs");
+        causes.invalid(&at.index(0).child("ip"), first, "must be equal to `hostIP`");
     }
+    addresses(status, old_status, "hostIPs", causes);
+    container_status::users(status, spec, causes);
+    container_status::allocated(status, spec, causes);
 }
 
 fn conditions(status: &Members, causes: &mut Causes) {
@@ -121,7 +126,7 @@ fn should_restart(container: &Members, spec: &Members, exit_code: i64, container
     }
 }
 
-fn addresses(status: &Members, old: &Members, name: &str, detail: &str, causes: &mut Causes) {
+fn addresses(status: &Members, old: &Members, name: &str, causes: &mut Causes) {
     let at = STATUS.child(name);
     let known: Seen<&str> = objects(old, name).map(|address| text(address, "ip")).collect();
     let addresses: Vec<&str> = objects(status, name).map(|address| text(address, "ip")).collect();
@@ -131,6 +136,6 @@ fn addresses(status: &Members, old: &Members, name: &str, detail: &str, causes: 
     let v6 = addresses.iter().filter(|address| address.contains(':')).count();
     if addresses.len() > 2 || (addresses.len() == 2 && v6 != 1) {
         let bad = BadValue::shown_list(addresses.iter().map(|address| format!("{{\"IP\":{address:?}}}")));
-        causes.invalid(&at, bad, detail);
+        causes.invalid(&at, bad, "may specify no more than one IP for each IP family");
     }
 }

@@ -8,6 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
+use super::app_armor;
 use super::container::no_spaces;
 use super::spec::{self, Owner, toleration_rules};
 use super::{resize, status};
@@ -34,13 +35,18 @@ pub fn validate_create(pod: &Members, causes: &mut Causes) {
         let detail = "cannot be set until all schedulingGates have been cleared";
         causes.forbidden(&SPEC.child("nodeName"), detail);
     }
+    let annotations = child_or_empty(child_or_empty(pod, "metadata"), "annotations");
+    app_armor::fields_match(annotations, spec, &SPEC, causes);
 }
 
 /// What holds for every pod, its metadata aside.
 fn validate(pod: &Members, causes: &mut Causes) {
     let (meta, spec) = (child_or_empty(pod, "metadata"), child_or_empty(pod, "spec"));
     annotations(meta, spec, causes);
-    spec::validate(spec, Owner::Pod(text(meta, "name")), &SPEC, causes);
+    let name = text(meta, "name");
+    let is_static = child_or_empty(meta, "annotations").contains_key(MIRROR);
+    let owner = if is_static { Owner::StaticPod(name) } else { Owner::Pod(name) };
+    spec::validate(spec, owner, &SPEC, causes);
     if text(spec, "serviceAccountName").is_empty() {
         tokens_without_account(spec, causes);
     }
@@ -68,6 +74,7 @@ fn annotations(meta: &Members, spec: &Members, causes: &mut Causes) {
     if annotations.contains_key(COST) && !canonical {
         causes.invalid(&at.key(COST), cost, "must be a 32bit integer");
     }
+    app_armor::annotations(annotations, spec, &at, causes);
 }
 
 fn tokens_without_account(spec: &Members, causes: &mut Causes) {
@@ -128,7 +135,9 @@ fn spec_update(new: &Members, old: &Members, causes: &mut Causes) {
     if !list(old, "schedulingGates").is_empty() {
         while_gated(&mut rest, old, causes);
     }
-    if !same_objects(&rest, old) {
+    // What a pod as a whole asks for is there and empty, or it is not there.
+    let same_resources = rest.contains_key("resources") == old.contains_key("resources");
+    if !same_resources || !same_objects(&rest, old) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \

@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `pkg/api/pod`, `pkg/api/node`, `registry/core/pod`.
 
+use super::app_armor;
 use crate::address::ip_warning;
 use crate::field::Path;
 use crate::format;
@@ -63,7 +64,6 @@ const OLD_VOLUMES: [(&str, &str); 9] = [
 
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const USE_SECCOMP: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 
@@ -110,7 +110,7 @@ pub fn of_template(template: &Members, at: Option<&Path<'_>>, out: &mut Vec<Stri
         Some(at) => (at.child("metadata"), at.child("spec")),
         None => (Path::root("metadata"), Path::root("spec")),
     };
-    // What is said of AppArmor is for templates alone.
+    // Of pods it is said before the annotation becomes a field.
     let at_template = at.is_some();
     let (spec, annotations) = (
         child_or_empty(template, "spec"),
@@ -299,20 +299,11 @@ fn annotated(
     if !security.contains_key("seccompProfile") && annotations.contains_key(&seccomp) {
         out.push(format!("{}: {USE_SECCOMP}", at.key(&seccomp)));
     }
-    let app_armor = format!("{APP_ARMOR}{name}");
-    let Some(annotation) = annotations.get(&app_armor).and_then(|value| value.as_str()) else { return };
-    let same = child(pod_security, "appArmorProfile").is_some_and(|profile| is_profile(profile, annotation));
+    let Some(annotation) = app_armor::annotation(annotations, name) else { return };
+    let is_same = |profile| app_armor::is_profile(profile, annotation);
+    let same = child(pod_security, "appArmorProfile").is_some_and(is_same);
     if in_template && !security.contains_key("appArmorProfile") && !same {
-        let why = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
-        out.push(format!("{}: {why}", at.key(&app_armor)));
-    }
-}
-
-fn is_profile(profile: &Members, annotation: &str) -> bool {
-    match (text(profile, "type"), annotation) {
-        ("RuntimeDefault", "runtime/default") | ("Unconfined", "unconfined") => true,
-        ("Localhost", name) => name.strip_prefix("localhost/") == Some(text(profile, "localhostProfile")),
-        _ => false,
+        out.push(app_armor::use_field(at, name));
     }
 }
 

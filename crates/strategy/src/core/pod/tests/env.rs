@@ -5,6 +5,42 @@
 use super::sample;
 
 #[test]
+fn files_that_variables_are_read_from_are_in_empty_volumes_of_the_pod() {
+    let variable = |file: &str| {
+        format!(
+            r#"spec.volumes=[{{"name":"e"}},{{"name":"h","hostPath":{{"path":"/h"}}}}];spec.containers.0.env=[{{"name":"A","valueFrom":{{"fileKeyRef":{file}}}}}]"#
+        )
+    };
+    let at = |member: &str| format!("spec.containers[0].env[0].valueFrom.fileKeyRef.{member}");
+    let (of_volume, label) = (at("volumeName"), "a lowercase RFC 1123 label must…");
+    sample().check_creates(&[
+        (&variable(r#"{"volumeName":"e","path":"a","key":"K"}"#), &[]),
+        (
+            &variable(r#"{"volumeName":"x","path":"a","key":"K"}"#),
+            &[&format!(r#"{of_volume}: Not found: "x""#)],
+        ),
+        (
+            &variable(r#"{"volumeName":"h","path":"a","key":"K"}"#),
+            &[&format!(r#"{of_volume}: Invalid value: "h": referenced volume must be of type emptyDir"#)],
+        ),
+        (
+            &variable(r#"{"volumeName":"A_","path":"a","key":"K"}"#),
+            &[
+                &format!(r#"{of_volume}: Invalid value: "A_": {label}"#),
+                &format!(r#"{of_volume}: Not found: "A_""#),
+            ],
+        ),
+        (
+            &variable(r#"{"volumeName":"e","path":"../a","key":"a=b"}"#),
+            &[
+                &format!(r#"{}: Invalid value: "a=b": a valid environment variable name…"#, at("key")),
+                &format!(r#"{}: Invalid value: "../a": must not contain '..'"#, at("path")),
+            ],
+        ),
+    ]);
+}
+
+#[test]
 fn variables_must_be_well_made() {
     sample().check_creates(&[
         (r#"spec.containers.0.env=[{"name":""}]"#, &["spec.containers[0].env[0].name: Required value"]),

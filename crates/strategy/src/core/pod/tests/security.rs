@@ -2,7 +2,10 @@
 //!
 //! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
 
+use serde_json::{Value, json};
+
 use super::sample;
+use crate::core::pod::app_armor;
 
 #[test]
 fn security_contexts_must_be_well_made() {
@@ -33,4 +36,107 @@ fn security_contexts_must_be_well_made() {
         (r#"spec.os={"name":""}"#, &["spec.os.name: Required value"]),
         (r#"spec.os={"name":"linux"};spec.containers.0.securityContext={"windowsOptions":{"runAsUserName":"x"}}"#, &["spec.containers[0].securityContext.windowsOptions: Forbidden: windows options cannot be set for a linux pod"]),
     ]);
+}
+
+const OF_C: &str = "container.apparmor.security.beta.kubernetes.io/c";
+
+fn annotated(profile: &str, more: &str) -> String {
+    format!(r#"metadata.annotations={{"{OF_C}":"{profile}"}};{more}"#)
+}
+
+#[test]
+fn profiles_that_annotations_name_become_those_of_the_containers() {
+    let local = json!({"type": "Localhost", "localhostProfile": "x"});
+    let padded = format!("localhost/{}", "x".repeat(4096));
+    for (profile, more, field, is_told) in [
+        ("localhost/x", "", local.clone(), true),
+        ("runtime/default", "", json!({"type": "RuntimeDefault"}), true),
+        ("unconfined", "", json!({"type": "Unconfined"}), true),
+        ("unconfined", r#"spec.os={"name":"windows"}"#, Value::Null, false),
+        ("localhost/", "", Value::Null, true),
+        ("localhost/ x", "", Value::Null, true),
+        (padded.as_str(), "", Value::Null, true),
+        ("", "", Value::Null, true),
+        (
+            "localhost/x",
+            r#"spec.securityContext={"appArmorProfile":{"type":"Localhost","localhostProfile":"x"}}"#,
+            Value::Null,
+            false,
+        ),
+        (
+            "localhost/x",
+            r#"spec.securityContext={"appArmorProfile":{"type":"Unconfined"}}"#,
+            local.clone(),
+            true,
+        ),
+        (
+            "localhost/x",
+            r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"Localhost","localhostProfile":"x"}}"#,
+            local.clone(),
+            false,
+        ),
+    ] {
+        let edits = annotated(profile, more);
+        let pod = sample().created(&edits);
+        assert_eq!(pod["spec"]["containers"][0]["securityContext"]["appArmorProfile"], field, "{edits}");
+        let sent = sample().sent(&edits);
+        let mut told = Vec::new();
+        app_armor::warn(sent.as_object().expect("an object"), &mut told);
+        let why = r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
+        let expected = [format!("metadata.annotations[{OF_C}]: {why}")];
+        assert_eq!(told, if is_told { &expected[..] } else { &[] }, "{edits}");
+    }
+}
+
+#[test]
+fn containers_of_one_name_do_not_each_get_a_copy_of_its_profile() {
+    let containers = r#"spec.containers=[{"name":"c","image":"i"},{"name":"c","image":"i"}]"#;
+    let pod = sample().created(&annotated("localhost/x", containers));
+    assert_eq!(pod["spec"]["containers"][0]["securityContext"]["appArmorProfile"]["localhostProfile"], "x");
+    assert_eq!(pod["spec"]["containers"][1].get("securityContext"), None);
+}
+
+#[test]
+fn annotations_about_profiles_must_fit_the_containers() {
+    let unfit = annotated("x", "");
+    let other = annotated("unconfined", r#"spec.containers.0.name="d""#);
+    let of_container = annotated(
+        "unconfined",
+        r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"RuntimeDefault"}}"#,
+    );
+    let of_name = annotated(
+        "localhost/y",
+        r#"spec.containers.0.securityContext={"appArmorProfile":{"type":"Localhost","localhostProfile":"x"}}"#,
+    );
+    sample().check_creates(&[
+        (&unfit, &[r#"metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: Invalid value: "x": invalid AppArmor profile name: "x""#]),
+        (&other, &[r#"metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: Invalid value: "c": container not found"#]),
+        (&of_container, &["spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match"]),
+        (&of_name, &["spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field must match"]),
+    ]);
+}
+
+#[test]
+fn users_of_windows_are_named_as_windows_names_them() {
+    let long = "a".repeat(105);
+    for (name, faults) in [
+        ("u", vec![]),
+        (r"D\\u", vec![]),
+        (r"a-b.example.com\\u", vec![]),
+        ("a\\nb", vec!["runAsUserName cannot contain control characters"]),
+        (r"a\\b\\c", vec!["runAsUserName cannot contain more than one backslash"]),
+        (r"\\u", vec!["runAsUserName's Domain doesn't match the NetBios nor the DNS format"]),
+        (r".d\\u", vec!["runAsUserName's Domain doesn't match the NetBios nor the DNS format"]),
+        (r"D\\", vec!["runAsUserName's User cannot be empty"]),
+        (long.as_str(), vec!["runAsUserName's User length must not be longer than 104 characters"]),
+        (". .", vec!["runAsUserName's User cannot contain only periods or spaces"]),
+        ("a@b", vec![r#"runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]"#]),
+    ] {
+        let edits = format!(r#"spec.securityContext={{"windowsOptions":{{"runAsUserName":"{name}"}}}}"#);
+        let at = "spec.securityContext.windowsOptions.runAsUserName";
+        let want: Vec<String> =
+            faults.iter().map(|fault| format!(r#"{at}: Invalid value: "{name}": {fault}"#)).collect();
+        let want: Vec<&str> = want.iter().map(String::as_str).collect();
+        sample().check_creates(&[(&edits, &want)]);
+    }
 }

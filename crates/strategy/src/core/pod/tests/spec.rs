@@ -36,3 +36,46 @@ fn pods_must_be_well_made() {
         (r#"spec.schedulingGroup={"podGroupName":""}"#, &[]),
     ]);
 }
+
+#[test]
+fn names_are_no_longer_than_what_they_name() {
+    let too_long = "a".repeat(254);
+    for member in ["nodeName", "serviceAccountName"] {
+        sample().check_creates(&[
+            (&format!(r#"spec.{member}="{}""#, "a".repeat(253)), &[]),
+            (
+                &format!(r#"spec.{member}="{too_long}""#),
+                &[&format!(
+                    r#"spec.{member}: Invalid value: "{too_long}": must be no more than 253 characters"#
+                )],
+            ),
+        ]);
+    }
+    let of_old = format!(r#"spec.serviceAccount="{too_long}""#);
+    sample().check_creates(&[(&of_old, &["spec.serviceAccountName: Invalid value: …"])]);
+}
+
+#[test]
+fn what_is_there_and_empty_names_no_class_and_no_policy() {
+    sample().check_creates(&[
+        (
+            r#"spec.runtimeClassName="""#,
+            &[r#"spec.runtimeClassName: Invalid value: "": a lowercase RFC 1123 subdomain must…"#],
+        ),
+        (r#"spec.priorityClassName="""#, &[]),
+        (r#"spec.preemptionPolicy="""#, &["spec.preemptionPolicy: Required value"]),
+    ]);
+}
+
+#[test]
+fn claims_are_of_objects_that_there_may_be() {
+    let subdomain = |at: &str| {
+        format!(r#"spec.resourceClaims[0].{at}: Invalid value: "A_": a lowercase RFC 1123 subdomain must…"#)
+    };
+    sample().check_creates(&[
+        (r#"spec.resourceClaims=[{"name":"a","resourceClaimName":"A_"}]"#, &[&subdomain("resourceClaimName")]),
+        (r#"spec.resourceClaims=[{"name":"a","resourceClaimTemplateName":"A_"}]"#, &[&subdomain("resourceClaimTemplateName")]),
+        (r#"spec.resourceClaims=[{"name":"a","resourceClaimName":"a.b"}]"#, &[]),
+        (r#"metadata.annotations={"kubernetes.io/config.mirror":"x"};spec.nodeName="n";spec.resourceClaims=[{"name":"","resourceClaimName":"A_"}]"#, &["[]: Forbidden: static pods do not support resource claims"]),
+    ]);
+}

@@ -5,6 +5,25 @@
 use super::sample;
 
 #[test]
+fn sources_that_no_kubelet_mounts_any_more_are_checked_all_the_same() {
+    let label = |at: &str| {
+        format!(r#"spec.volumes[0].storageos.{at}: Invalid value: "A_": a lowercase RFC 1123 label must…"#)
+    };
+    let pairs = |registry: &str| {
+        format!(
+            r#"spec.volumes[0].quobyte.registry: Invalid value: "{registry}": must be a host:port pair or multiple pairs separated by commas"#
+        )
+    };
+    sample().check_creates(&[
+        (r#"spec.volumes=[{"name":"v","iscsi":{"targetPortal":"p","iqn":"iqn.2000-01.a:b","lun":0,"initiatorName":""}}]"#, &[r#"spec.volumes[0].iscsi.initiatorname: Invalid value: "": must be valid format starting with iqn, eui, or naa"#]),
+        (r#"spec.volumes=[{"name":"v","storageos":{"volumeName":"A_","volumeNamespace":"A_"}}]"#, &[&label("volumeName"), &label("volumeNamespace")]),
+        (r#"spec.volumes=[{"name":"v","quobyte":{"registry":"a:1,[::1]:2,:","volume":"v"}}]"#, &[]),
+        (r#"spec.volumes=[{"name":"v","quobyte":{"registry":"a","volume":"v"}}]"#, &[&pairs("a")]),
+        (r#"spec.volumes=[{"name":"v","quobyte":{"registry":"::1:2,[a]b:1,a]:1","volume":"v"}}]"#, &[&pairs("::1:2,[a]b:1,a]:1"), &pairs("::1:2,[a]b:1,a]:1"), &pairs("::1:2,[a]b:1,a]:1")]),
+    ]);
+}
+
+#[test]
 fn volumes_must_be_well_made() {
     sample().check_creates(&[
         (r#"spec.containers.0.volumeMounts=[{"name":"v","mountPath":"/a"}]"#, &[r#"spec.containers[0].volumeMounts[0].name: Not found: "v""#]),
