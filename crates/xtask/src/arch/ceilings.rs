@@ -16,7 +16,7 @@ const CYCLE_MAX: usize = 3;
 const LINES_MAX: usize = 13_000;
 
 /// The one that has more: a kind is a few lines of rules, and there are hundreds. To the next thousand.
-const LINES: &[(&str, usize)] = &[("strategy", 22_000)];
+const LINES: &[(&str, usize)] = &[("strategy", 23_000)];
 
 /// Public types of the workspace that may have one name, `Error` apart: it has no exceptions.
 const SAME_NAME_MAX: usize = 2;
