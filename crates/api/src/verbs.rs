@@ -182,8 +182,8 @@ pub enum Read {
 /// authorized by itself, and what is not there yet takes both rights. None where the server itself asks.
 pub type MayCreate = Arc<dyn Permission>;
 
-/// What whoever answers a review makes of it between those who fill in and those who judge: rules and webhooks
-/// that refuse see what is answered.
+/// What whoever answers a review makes of it between those who fill in and those who judge: rules and
+/// webhooks that refuse see what is answered.
 pub type Completes = Arc<dyn Completion>;
 
 /// See [`Completes`].

@@ -19,8 +19,8 @@ pub const BATCH_BYTES_MAX: usize = 10 << 20;
 /// The longest wait for the turn of a batch, however low its rate is: a month, by when somebody has looked.
 pub const THROTTLE_PAUSE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Events that wait for a webhook in the modes that requests wait for it, as many as a buffer has, where there
-/// is memory for them. What is beyond is not kept, and counted.
+/// Events that wait for a webhook in the modes that requests wait for it, as many as a buffer has, where
+/// there is memory for them. What is beyond is not kept, and counted.
 pub const BLOCKING_MAX: usize = 10_000;
 
 /// Batches, or events that requests wait for, that are on their way to a webhook at once. The next waits.

@@ -90,8 +90,8 @@ impl Webhook {
 }
 
 impl Inner {
-    /// Whether the server has taken it, at one of its attempts: those of other times, or where the server ends
-    /// meanwhile as many that follow on each other.
+    /// Whether the server has taken it, at one of its attempts: those of other times, or where the server
+    /// ends meanwhile as many that follow on each other.
     async fn send(&self, batch: Vec<Line>) -> bool {
         let is_taken = self.attempt(&batch).await;
         self.counts.settled(AuditPlugin::Webhook, batch.len());

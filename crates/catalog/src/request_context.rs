@@ -196,8 +196,8 @@ impl AuditAnnotations {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes `value` by `key`. What was noted by that key before stays, as in kube-apiserver; of what is beyond
-    /// a limit it is noted that it is left out.
+    /// Notes `value` by `key`. What was noted by that key before stays, as in kube-apiserver; of what is
+    /// beyond a limit it is noted that it is left out.
     ///
     /// Source: apiserver v0.36.3 `pkg/audit/context.go`.
     pub fn note(&self, key: String, value: String) {

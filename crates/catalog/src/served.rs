@@ -116,9 +116,9 @@ impl Served {
         self.kind.encode_new(value, fields)
     }
 
-    /// The JSON of what was sent as an audit log has it: with defaults, as upstream's decoder leaves it. It is
-    /// of `gvk`: this kind, or that of a subresource; nothing where it is neither. It is charged before it is
-    /// made, and stays so; the copy that it takes is given back.
+    /// The JSON of what was sent as an audit log has it: with defaults, as upstream's decoder leaves it. It
+    /// is of `gvk`: this kind, or that of a subresource; nothing where it is neither. It is charged before it
+    /// is made, and stays so; the copy that it takes is given back.
     ///
     /// - `set_defaults`: of this kind.
     ///

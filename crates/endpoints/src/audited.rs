@@ -48,9 +48,9 @@ pub struct RequestCame<'a> {
     pub known_in: Duration,
 }
 
-/// Where it is noted what is sent and is no object: a patch, options. To be asked where that is worked on, for
-/// it takes as long as reading it.
-pub struct Sent(Option<Arc<Trail>>);
+/// Where it is noted what is sent and is no object: a patch, options. To be asked where that is worked on,
+/// for it takes as long as reading it.
+pub struct NotedBody(Option<Arc<Trail>>);
 
 /// What is noted of an answer that is there.
 pub struct Ended {
@@ -96,7 +96,7 @@ impl Audited {
     }
 }
 
-impl Sent {
+impl NotedBody {
     /// Whether it is noted, and not only what it is called.
     pub fn is_wanted(&self) -> bool {
         self.0.is_some()
@@ -180,9 +180,9 @@ impl Head {
     }
 
     /// Where what is sent is noted.
-    pub fn sent(&self) -> Sent {
+    pub fn sent(&self) -> NotedBody {
         let trail = self.audited.as_ref().map(|audited| &audited.trail);
-        Sent(trail.filter(|trail| trail.wants_requests()).cloned())
+        NotedBody(trail.filter(|trail| trail.wants_requests()).cloned())
     }
 
     /// Notes what is answered, as JSON.

@@ -51,8 +51,8 @@ pub async fn may_delete_unread(access: &Access, user: &Caller, info: &RequestInf
     refuse(&format!("not permitted to do \"{}\", reason: {}", Verb::UnsafeDelete, decision.because()))
 }
 
-/// Whether `asker` may create something, as whoever acts within a container does: by a GET as well, with which
-/// WebSocket begins.
+/// Whether `asker` may create something, as whoever acts within a container does: by a GET as well, with
+/// which WebSocket begins.
 ///
 /// # Errors
 /// 403; 500.

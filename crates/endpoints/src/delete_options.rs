@@ -8,7 +8,7 @@ use forebay_apimachinery::options::DeleteOptions;
 use forebay_apimachinery::{Lease, Status, json};
 use hyper::body::Incoming;
 
-use crate::audited::Sent;
+use crate::audited::NotedBody;
 use crate::body_in::{self, Forms, Leased};
 use crate::flow_control::Cost;
 use crate::handler::{Handler, Head};
@@ -49,7 +49,7 @@ pub async fn delete_options(
 fn read_delete_options(
     body: Body,
     lease: &Lease,
-    sent: Sent,
+    sent: NotedBody,
 ) -> Result<Result<DeleteOptions, Status>, Status> {
     let value = match body {
         Body::Unreadable(why) => return Err(*why),

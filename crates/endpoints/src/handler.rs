@@ -219,8 +219,8 @@ impl Handler {
         Ok(received)
     }
 
-    /// Begins what goes on beside requests: those take turns, where they do, and Secrets whose tokens are used
-    /// say so.
+    /// Begins what goes on beside requests: those take turns, where they do, and Secrets whose tokens are
+    /// used say so.
     pub fn start(&self, configuration: watch::Receiver<Configuration>, tasks: &Tasks) {
         let labelled = self.used_tokens.clone().label_all(self.api.clone(), self.clock.clone());
         tasks.spawn("secrets of used tokens", labelled);

@@ -43,8 +43,8 @@ pub const WRITES_ROOM_BYTES: usize = 32 << 20;
 /// One more is answered 429.
 pub const AWAY_ROOM_BYTES: usize = 64 << 20;
 
-/// Bytes of what an audit log notes, until it is kept there: events that wait for a webhook or a file, and the
-/// copies of long answers, which have half of it at most. Apart from the room of answers, so that whoever
+/// Bytes of what an audit log notes, until it is kept there: events that wait for a webhook or a file, and
+/// the copies of long answers, which have half of it at most. Apart from the room of answers, so that whoever
 /// takes nothing of an audit log keeps nobody from reading. An event beyond it is lost, and counted; an
 /// answer beyond it is left out, which its event says. The half holds the longest answer that is noted whole
 /// ([`forebay_audit::limits::RESPONSE_BYTES_MAX`]).
@@ -66,12 +66,12 @@ pub const BODY_COST_MAX: usize = LEASE_BYTES_MAX + (8 << 20);
 /// The least that a class has while the process is near its memory limit: small writes go on.
 pub const WRITES_ROOM_BYTES_MIN: usize = 4 << 20;
 
-/// Secrets whose tokens were used and that are still to be labelled with the day: 1,024 x about 300 B = 300 kB.
-/// One more is forgotten until its token is used again.
+/// Secrets whose tokens were used and that are still to be labelled with the day: 1,024 x about 300 B = 300
+/// kB. One more is forgotten until its token is used again.
 pub const LABELS_WAITING_MAX: usize = 1_024;
 
-/// How long nothing more is labelled after it could not be written: a store that takes no writes is asked once
-/// a second at most, whoever uses tokens.
+/// How long nothing more is labelled after it could not be written: a store that takes no writes is asked
+/// once a second at most, whoever uses tokens.
 pub const LABEL_PAUSE: Duration = Duration::from_secs(1);
 
 /// Who is told that there is no room is asked to come again after 1 to so many seconds, in turn.

@@ -111,8 +111,8 @@ impl Rooms {
         Ok(Lease::new(Purse::new(self.answers.clone(), held, None, self.away.clone()), bytes))
     }
 
-    /// What `decision` gives, which somebody else may have to be asked for. A request that waits for them has no
-    /// seat and no turn yet: what it holds is counted among what waits for others.
+    /// What `decision` gives, which somebody else may have to be asked for. A request that waits for them has
+    /// no seat and no turn yet: what it holds is counted among what waits for others.
     ///
     /// # Errors
     /// 429 when too many wait for it.

@@ -1,7 +1,7 @@
 //! Objects that an answer stands on: those that a token names, and what service accounts' tokens stand on.
 //!
-//! In: the name of a core resource. Out: what is wanted of the object, as fresh as a GET of it; that a Secret's
-//! token was used is passed on. Never: keeps one.
+//! In: the name of a core resource. Out: what is wanted of the object, as fresh as a GET of it; that a
+//! Secret's token was used is passed on. Never: keeps one.
 
 use std::sync::Arc;
 

@@ -121,8 +121,8 @@ impl Chain {
         Ok(Chain { authorization, rights, nodes, types, is_reloaded: true, reloading })
     }
 
-    /// The rights of roles, where somebody is judged by them: whoever asks for something, or, whoever it is that
-    /// decides about that, whoever gives a right. Where everything is allowed to everybody nobody is.
+    /// The rights of roles, where somebody is judged by them: whoever asks for something, or, whoever it is
+    /// that decides about that, whoever gives a right. Where everything is allowed to everybody nobody is.
     pub fn followed_rights(&self) -> Option<Arc<RightsInForce>> {
         let decides = self.is_reloaded || self.types.iter().any(|kind| *kind != "AlwaysAllow");
         decides.then(|| self.rights.clone())

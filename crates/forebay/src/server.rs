@@ -44,8 +44,8 @@ use forebay_pki::trust;
 /// How long the tasks of the caches may take to end.
 const TASKS_WAIT: Duration = Duration::from_secs(5);
 
-/// How long it may take to hand out what is noted of requests: as many attempts at a webhook as at other times,
-/// with short pauses. Those who end a server wait for 30 seconds, if they are told nothing else.
+/// How long it may take to hand out what is noted of requests: as many attempts at a webhook as at other
+/// times, with short pauses. Those who end a server wait for 30 seconds, if they are told nothing else.
 const AUDIT_WAIT: Duration = Duration::from_secs(10);
 
 /// Before what others are to know, and could not be published, is tried again.

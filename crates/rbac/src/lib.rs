@@ -23,7 +23,4 @@ pub use covers::full_authority;
 pub use published::RightsInForce;
 pub use reconcile::{Reconciled, reconciled};
 pub use rights::{Rights, Ruling};
-pub use role::{PolicyRule, Role};
-
-/// The API group of roles and bindings.
-pub const GROUP: &str = "rbac.authorization.k8s.io";
+pub use role::{GROUP, PolicyRule, Role};

@@ -1,9 +1,9 @@
 //! How much is looked at, and how much is told.
 
 /// Steps of the search for what a role would give beyond the rules of somebody: at 20 ns each a sixth of a
-/// second. One is a look at a text of theirs, and one more each [`STEP_BYTES`] of the text that is looked for.
-/// A rule of some kilobytes may stand for thousands of millions of single rights; one that takes more steps
-/// than this is refused as if it were not covered.
+/// second. One is a look at a text of theirs, and one more each [`STEP_BYTES`] of the text that is looked
+/// for. A rule of some kilobytes may stand for thousands of millions of single rights; one that takes more
+/// steps than this is refused as if it were not covered.
 pub const COVER_STEPS_MAX: usize = 8 << 20;
 
 /// Bytes of a text that are compared in one step.

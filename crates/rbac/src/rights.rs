@@ -12,11 +12,10 @@ use std::sync::Arc;
 use forebay_apimachinery::json::go_quote;
 use forebay_apimachinery::{Attributes, Caller};
 
-use crate::GROUP;
 use crate::binding::{RoleBinding, RoleRef, Through};
 use crate::limits::{ABSENT_BYTES_MAX, ABSENT_MAX, MANY_GRANTS};
 use crate::question::{Marks, Question};
-use crate::role::{PolicyRule, Role};
+use crate::role::{GROUP, PolicyRule, Role};
 use crate::scopes::{Grant, Scopes};
 
 /// See the module's doc.

@@ -13,6 +13,9 @@ use serde_json::Value;
 use crate::question::{Marks, Question, mark};
 use crate::texts::{Paths, Texts};
 
+/// The API group of roles and bindings.
+pub const GROUP: &str = "rbac.authorization.k8s.io";
+
 /// What a role allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Role {

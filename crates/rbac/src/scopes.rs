@@ -66,8 +66,8 @@ enum By {
 /// The roles of somebody in one place.
 #[derive(Clone, Debug, Default)]
 struct Grants {
-    // By their place in the table, in blocks that are never empty, <= GRANTS_OF_BLOCK_MAX each: a change copies
-    // one of them.
+    // By their place in the table, in blocks that are never empty, <= GRANTS_OF_BLOCK_MAX each: a change
+    // copies one of them.
     blocks: Arc<Vec<Arc<Vec<Grant>>>>,
 }
 

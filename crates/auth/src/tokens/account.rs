@@ -292,8 +292,8 @@ async fn is_kept(
     Ok(())
 }
 
-/// The day, unless a Secret says that its token was used on it, or on the next one: another server's clock may
-/// be ahead.
+/// The day, unless a Secret says that its token was used on it, or on the next one: another server's clock
+/// may be ahead.
 fn unsaid_day(secret: &Found, now: Timestamp) -> Option<String> {
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
     let said = secret.metadata.labels.get(LAST_USED).map_or("", String::as_str);

@@ -1,5 +1,5 @@
-//! Plugins whose caches do not know an object that is there: they lag, or are filled anew. What nobody knows of
-//! an object is no reason to let a write pass.
+//! Plugins whose caches do not know an object that is there: they lag, or are filled anew. What nobody knows
+//! of an object is no reason to let a write pass.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ async fn world(without: &[&str]) -> World {
     World::configured(Config { admission, ..Config::default() }).await
 }
 
-/// The cache of what is below `path`, of which one is written again and again, loses its history and cannot read
-/// the state again.
+/// The cache of what is below `path`, of which one is written again and again, loses its history and cannot
+/// read the state again.
 async fn empty_cache(world: &World, path: &str, name: &str) {
     for round in 0..8 {
         world.pass(MINUTE).await;
