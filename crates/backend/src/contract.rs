@@ -117,9 +117,9 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
-    /// Waits until values that could not be decrypted before may be: there are other keys, or somebody answers
-    /// who has them. How often that was so by then; other than `seen`, which is 0 for who asks first. For
-    /// ever where nothing is encrypted. Cancel-safe.
+    /// Waits until values that could not be decrypted before may be: there are other keys, or somebody
+    /// answers who has them. How often that was so by then; other than `seen`, which is 0 for who asks
+    /// first. For ever where nothing is encrypted. Cancel-safe.
     fn rekeyed(&self, seen: u64) -> BoxFuture<'_, u64> {
         let _ = seen;
         Box::pin(std::future::pending())

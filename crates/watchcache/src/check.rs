@@ -3,8 +3,8 @@
 //! Caches are checked only where the store is reached over a network, because others write to it as well. One
 //! cache of this process is checked at a time.
 //!
-//! A key whose value the cache could not read is read again, so many in a round: what can be read by now and is
-//! not shown differs as well. Those that could not be decrypted are `look.rs`'s, as far as they are known.
+//! A key whose value the cache could not read is read again, so many in a round: what can be read by now and
+//! is not shown differs as well. Those that could not be decrypted are `look.rs`'s, as far as they are known.
 //!
 //! In: the published snapshot, and the store's keys at its revision, without values, a page at a time. Out:
 //! each key that differs, in the log and the counters; and an order to the ingest task, which fills the cache
