@@ -2,7 +2,7 @@
 //! out without a word.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
@@ -32,6 +32,10 @@ struct Locks {
     keys: Mutex<BTreeMap<Key, Revision>>,
     // Changes that a feed does not tell.
     untold: Mutex<BTreeSet<Key>>,
+    // A feed tells nothing.
+    is_mute: AtomicBool,
+    // History before it is gone.
+    oldest: AtomicU64,
     rekeyed: watch::Sender<u64>,
 }
 
@@ -54,6 +58,13 @@ impl Locks {
     fn unlock_and_say(&self, is_of_it: impl Fn(&str) -> bool) {
         self.unlock(is_of_it);
         self.rekeyed.send_modify(|times| *times += 1);
+    }
+
+    fn check_history(&self, after: Revision) -> Result<(), FeedError> {
+        match Revision::new(self.oldest.load(Ordering::Relaxed)) {
+            Some(oldest) if after < oldest => Err(FeedError::Compacted { oldest }),
+            _ => Ok(()),
+        }
     }
 
     fn seen(&self, key: &Key, found: Versioned) -> Versioned {
@@ -89,8 +100,9 @@ impl Layer for Locked {
 
     fn feed<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>> {
         Box::pin(async move {
+            self.locks.check_history(after)?;
             let below = Backend::feed(&*self.engine, prefix, after).await?;
-            Ok(Feed::following(Box::new(LockedFeed { below, locks: self.locks.clone() })))
+            Ok(Feed::following(Box::new(LockedFeed { below, after, locks: self.locks.clone() })))
         })
     }
 }
@@ -110,8 +122,15 @@ impl Backend for Rekeying {
         get(key: &'a Key) -> BoxFuture<'a, Result<Option<Versioned>, ReadError>>;
         range(range: Range) -> BoxFuture<'a, Result<RangePage, ReadError>>;
         barrier() -> BoxFuture<'a, Result<Revision, ReadError>>;
-        oldest() -> BoxFuture<'a, Result<Revision, ReadError>>;
         feed(prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<Feed, FeedError>>;
+    }
+
+    fn oldest(&self) -> BoxFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async move {
+            let oldest = Backend::oldest(&self.0).await?;
+            Ok(Revision::new(self.0.locks.oldest.load(Ordering::Relaxed))
+                .map_or(oldest, |gone| gone.max(oldest)))
+        })
     }
 
     fn oldest_known(&self) -> Revision {
@@ -130,11 +149,16 @@ impl Backend for Rekeying {
 
 struct LockedFeed {
     below: Feed,
+    after: Revision,
     locks: Arc<Locks>,
 }
 
 impl Follow for LockedFeed {
     fn take(&mut self, changes: &mut Vec<Change>) -> Result<FeedStep, FeedError> {
+        self.locks.check_history(self.after)?;
+        if self.locks.is_mute.load(Ordering::Relaxed) {
+            return Ok(FeedStep::Idle);
+        }
         let mut taken = Vec::new();
         let step = self.below.take(512, &mut taken)?;
         let Some(last) = taken.last().map(|change: &Change| change.revision) else { return Ok(step) };
@@ -151,7 +175,12 @@ impl Follow for LockedFeed {
     }
 
     fn ready(&mut self) -> BoxFuture<'_, ()> {
-        Box::pin(self.below.ready())
+        Box::pin(async {
+            while self.locks.is_mute.load(Ordering::Relaxed) {
+                Clock::system().sleep(Duration::from_millis(10)).await;
+            }
+            self.below.ready().await;
+        })
     }
 
     fn hasten(&self, upto: Revision) {
@@ -436,4 +465,35 @@ async fn a_watcher_that_has_not_come_to_it_yet_is_told_what_came_before() {
     check(expect!["+y@3 UNDECRYPTED a/x: no key"], &lab.world.drain(&mut watcher).await);
     let mut lists = lab.world.cacher.watch_list(one("a/y"), lab.fresh().await).expect("held");
     check(expect!["+y@3 END 5"], &lab.world.drain(&mut lists).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hole_in_the_history_deletes_nothing_that_cannot_be_decrypted() {
+    let period = Duration::from_secs(1 << 20);
+    let lab = Lab::new(History::Shared { check_every: period }, &["a/x", "b/z"]).await;
+    let world = &lab.world;
+    let mut follower = world.cacher.follow(everything());
+    assert_eq!(told(&mut follower), ["+x", "+z", "synced"]);
+    let [mut all, mut other, mut one] = [everything(), below("b"), one("b/z")].map(|of| lab.watch(of));
+    lab.locks.is_mute.store(true, Ordering::Relaxed);
+    lab.locks.lock(&["a/x"]);
+    let put = world.put("a/x", "").await;
+    let last = world.put("b/y", "").await;
+    lab.locks.oldest.store(last.get(), Ordering::Relaxed);
+    lab.locks.is_mute.store(false, Ordering::Relaxed);
+    // It wakes the feed.
+    world.put("c/w", "").await;
+    let state = lab.fresh().await;
+    assert_eq!(world.cacher.counters().holes_bridged.load(Ordering::Relaxed), 1);
+    assert_eq!(told(&mut follower), ["+y", "+w"]);
+    assert_eq!(state.get(&key("a/x")).map(|object| object.revision()), Revision::new(2));
+    assert_eq!(refused(state.check_decrypted(&below("a").reach)), NO_KEY);
+    check(expect!["UNDECRYPTED a/x: no key"], &world.drain(&mut all).await);
+    check(expect!["EXPIRED 3<5"], &world.drain(&mut other).await);
+    check(expect![""], &world.drain(&mut one).await);
+    lab.locks.unlock_and_say(|_| true);
+    let state = lab.until_read(&world.cacher, &everything()).await;
+    assert_eq!(state.get(&key("a/x")).map(|object| object.revision()), Some(put));
+    world.clock.sleep(limits::REBASE_PERIOD * 2).await;
+    assert_eq!(told(&mut follower), ["~x"]);
 }
