@@ -218,8 +218,11 @@ pub fn validate_update(
 pub fn warnings(kind: &GroupKind<'_>, object: &Value, update: Option<(Option<&str>, &Value)>) -> Vec<String> {
     let mut warnings = Vec::new();
     let update = update.and_then(|(subresource, old)| Some(Update { subresource, old: old.as_object()? }));
-    if let (None, Some(members)) = (kind.custom, object.as_object()) {
-        (kind.rules().warnings)(members, update.as_ref(), &mut warnings);
+    if let Some(members) = object.as_object() {
+        match kind.custom {
+            Some(_) => custom::warnings(members, update.as_ref(), &mut warnings),
+            None => (kind.rules().warnings)(members, update.as_ref(), &mut warnings),
+        }
     }
     warnings
 }

@@ -5,7 +5,7 @@
 use forebay_crd::CustomRules;
 use serde_json::json;
 
-use crate::{Context, Privileged, validate_update};
+use crate::{Context, Privileged, validate_update, warnings};
 use crate::{GroupKind, prepare_create, prepare_update, validate_create};
 
 const CONTEXT: Context<'static> = Context { now: "2026-01-01T00:00:00Z", user: None };
@@ -59,4 +59,24 @@ fn what_is_outside_of_namespaces_is_in_none() {
     let mut object = json!({"metadata": {"name": "f", "namespace": "n"}});
     prepare_create(&kind, &mut object, &CONTEXT);
     assert!(object["metadata"].get("namespace").is_none());
+}
+
+#[test]
+fn finalizers_that_are_new_and_anybodys_are_warned_of() {
+    let rules = rules();
+    let kind = GroupKind { group: "example.com", kind: "Foo", custom: Some(&rules) };
+    let with = |names: &[&str]| json!({"metadata": {"name": "f", "namespace": "n", "finalizers": names}});
+    let prefer = "to avoid accidental conflicts with other finalizer writers";
+    let plain = format!("metadata.finalizers: \"b\": prefer a domain-qualified finalizer name {prefer}");
+    let path = format!(
+        "metadata.finalizers: \"a.example.com\": prefer a domain-qualified finalizer name including a path (/) \
+         {prefer}"
+    );
+    let all = with(&["b", "orphan", "example.com/c", "a.example.com", "b"]);
+    assert_eq!(warnings(&kind, &all, None), [path.clone(), plain]);
+    assert_eq!(warnings(&kind, &all, Some((None, &with(&["b"])))), [path]);
+    assert_eq!(warnings(&kind, &all, Some((Some("status"), &all))).len(), 0);
+    let said = warnings(&kind, &with(&["-x"]), None);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("metadata.finalizers: \"-x\": name part must consist of"), "{said:?}");
 }
