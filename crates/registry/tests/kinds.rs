@@ -171,6 +171,55 @@ async fn an_eviction_takes_a_disruption_of_the_budget_until_there_is_none() {
     assert!(two.message.starts_with("This pod has more than one PodDisruptionBudget"), "{}", two.message);
 }
 
+/// Whoever may bind or evict in one namespace may not have hooks and policies judge it as of another.
+#[tokio::test]
+async fn what_is_sent_to_a_subresource_is_of_the_namespace_of_its_path() {
+    let world = World::new(Config::default().admission).await;
+    world.pod("p", json!({})).await.expect("a pod");
+    let of = |api_version: &str, kind: &str, namespace: &str| {
+        let metadata = json!({"name": "p", "namespace": namespace});
+        let target = json!({"kind": "Node", "name": "n"});
+        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "target": target})
+    };
+    let elsewhere =
+        "the namespace of the provided object does not match the namespace sent on the request".to_string();
+    for path in ["@v1/pods/default/p/binding", "@v1/bindings/default"] {
+        let refused = world.create(path, of("v1", "Binding", "other")).await;
+        assert_eq!(message(refused), elsewhere, "{path}");
+    }
+    let mut eviction = of("policy/v1", "Eviction", "other");
+    eviction.as_object_mut().expect("an object").remove("target");
+    assert_eq!(message(world.create("@v1/pods/default/p/eviction", eviction).await), elsewhere);
+    let pod = world.get("@v1/pods/default/p").await.expect("a pod");
+    assert!(pod["spec"].get("nodeName").is_none() && pod["metadata"].get("deletionTimestamp").is_none());
+    world.create("@v1/pods/default/p/binding", of("v1", "Binding", "default")).await.expect("binds");
+    assert_eq!(world.get("@v1/pods/default/p").await.expect("a pod")["spec"]["nodeName"], "n");
+}
+
+#[tokio::test]
+async fn a_scale_without_a_namespace_is_of_that_of_its_path() {
+    let world = World::new(Config::default().admission).await;
+    let selector = json!({"a": "b"});
+    let template = json!({
+        "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let controller = json!({
+        "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "c"},
+        "spec": {"replicas": 1, "selector": selector, "template": template},
+    });
+    world.create("@v1/replicationcontrollers/default", controller).await.expect("creates");
+    let scale = |metadata: Value| {
+        json!({
+            "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {"replicas": 3},
+        })
+    };
+    let path = "@v1/replicationcontrollers/default/c/scale";
+    let refused = world.update(path, scale(json!({"name": "c", "namespace": "other"}))).await;
+    assert_eq!(refused.expect_err("another namespace").reason, Reason::BadRequest);
+    let scaled = world.update(path, scale(json!({"name": "c"}))).await.expect("scales");
+    assert_eq!((&scaled["metadata"]["namespace"], &scaled["spec"]["replicas"]), (&json!("default"), &json!(3)));
+}
+
 #[tokio::test]
 async fn a_budget_that_nobody_has_looked_at_lets_nothing_through_but_what_disrupts_nothing() {
     let world = World::new(Config::default().admission).await;
