@@ -217,7 +217,10 @@ async fn a_scale_without_a_namespace_is_of_that_of_its_path() {
     let refused = world.update(path, scale(json!({"name": "c", "namespace": "other"}))).await;
     assert_eq!(refused.expect_err("another namespace").reason, Reason::BadRequest);
     let scaled = world.update(path, scale(json!({"name": "c"}))).await.expect("scales");
-    assert_eq!((&scaled["metadata"]["namespace"], &scaled["spec"]["replicas"]), (&json!("default"), &json!(3)));
+    assert_eq!(
+        (&scaled["metadata"]["namespace"], &scaled["spec"]["replicas"]),
+        (&json!("default"), &json!(3))
+    );
 }
 
 #[tokio::test]
