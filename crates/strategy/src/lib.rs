@@ -56,6 +56,7 @@ mod storage;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod typed;
 pub mod value;
 mod warnings;
 

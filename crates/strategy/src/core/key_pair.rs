@@ -58,11 +58,11 @@ fn judged(certificate: &str, key: &str) -> Result<(), String> {
     let certificate = first_certificate(certificate)?;
     let key = first_key(key)?;
     let (_, certificate) =
-        X509Certificate::from_der(&certificate).map_err(|_| MALFORMED).and_then(|(rest, read)| {
-            match rest.is_empty() {
-                true => Ok((rest, read)),
-                false => Err("x509: trailing data"),
-            }
+        X509Certificate::from_der(&certificate).map_err(|_| MALFORMED).and_then(|(rest, read)| match rest
+            .is_empty()
+        {
+            true => Ok((rest, read)),
+            false => Err("x509: trailing data"),
         })?;
     let held = private_key(&key)?;
     let certified = certified(certificate.public_key())?;
@@ -320,7 +320,11 @@ lpbL7FBD79u1xunV9nFnkH4HE1g2ph/WCrlqqgDTHsI=
             ),
             (&*block(CERTIFICATE, b"a"), &*key, MALFORMED),
             (&*certificate, &*block(PRIVATE_KEY, b"a"), UNREADABLE),
-            (&*certificate, &*block("ENCRYPTED PRIVATE KEY", &[SEQUENCE, 0x84, 255, 255, 255, 255]), UNREADABLE),
+            (
+                &*certificate,
+                &*block("ENCRYPTED PRIVATE KEY", &[SEQUENCE, 0x84, 255, 255, 255, 255]),
+                UNREADABLE,
+            ),
         ];
         for (certificate, key, want) in rows {
             assert_eq!(said(certificate, key), want);

@@ -106,7 +106,8 @@ fn not_an_object(content: &[u8]) -> Option<String> {
 pub fn warning(secret: &Members) -> Option<String> {
     let data = child_or_empty(secret, "data");
     let part = |key| base64::decode(text(data, key));
-    (text(secret, "type") == "kubernetes.io/tls").then(|| key_pair::fault(&part("tls.crt"), &part("tls.key")))?
+    (text(secret, "type") == "kubernetes.io/tls")
+        .then(|| key_pair::fault(&part("tls.crt"), &part("tls.key")))?
 }
 
 pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
