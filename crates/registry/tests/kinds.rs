@@ -224,6 +224,40 @@ async fn a_scale_without_a_namespace_is_of_that_of_its_path() {
 }
 
 #[tokio::test]
+async fn the_generation_goes_up_for_a_zero_where_its_absence_means_something_else() {
+    let world = World::new(Config::default().admission).await;
+    let policy = |spec: Value| {
+        json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "p"}, "spec": spec,
+        })
+    };
+    let path = "networking.k8s.io@v1/networkpolicies/default";
+    let created = world.create(path, policy(json!({"podSelector": {}}))).await.expect("creates");
+    let updated = world.update(&format!("{path}/p"), policy(json!({}))).await.expect("updates");
+    assert_eq!(updated["metadata"], created["metadata"], "nothing was written");
+
+    let deployment = |csi: Value| {
+        let spec = json!({
+            "containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "v", "csi": csi}],
+        });
+        let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
+        let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+    };
+    let path = "apps@v1/deployments/default";
+    world.create(path, deployment(json!({"driver": "x"}))).await.expect("creates");
+    let path = format!("{path}/d");
+    for (csi, generation) in [
+        (json!({"driver": "x"}), 1),
+        (json!({"driver": "x", "readOnly": false}), 2),
+        (json!({"driver": "x", "readOnly": false, "fsType": ""}), 3),
+    ] {
+        let updated = world.update(&path, deployment(csi.clone())).await.expect("updates");
+        assert_eq!(updated["metadata"]["generation"], generation, "{csi}");
+    }
+}
+
+#[tokio::test]
 async fn a_budget_that_nobody_has_looked_at_lets_nothing_through_but_what_disrupts_nothing() {
     let world = World::new(Config::default().admission).await;
     world.budget("x", json!({})).await;
