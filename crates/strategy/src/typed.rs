@@ -24,6 +24,15 @@ pub fn field(object: &Members, name: &str) -> Option<&'static Field> {
     table().member(table().kind(group, version, kind)?.ty, name)
 }
 
+/// Whether two structs of this package and name, `core/v1` and `PodSpec`, mean the same.
+///
+/// Cost: one walk through both.
+pub fn same_of((package, name): (&str, &str), a: &Members, b: &Members) -> bool {
+    let ty = table().type_named(package, name);
+    debug_assert!(ty.is_some(), "no type {package}.{name}");
+    ty.is_some_and(|ty| same_structs(ty, a, b))
+}
+
 /// Whether two values of `field` mean the same: what is absent equals what is empty or zero, unless the field
 /// is a pointer.
 ///
@@ -181,6 +190,17 @@ mod tests {
         for (api_version, kind, a, b, want) in rows {
             assert_eq!(same_specs(api_version, kind, &a, &b), want, "{kind} {a} {b}");
         }
+    }
+
+    #[test]
+    fn structs_are_compared_by_the_name_of_their_type() {
+        let (plain, with) = (json!({}), json!({ "resources": {} }));
+        let same = |name| {
+            let of = |value: &Value| value.as_object().expect("an object").clone();
+            same_of(("core/v1", name), &of(&plain), &of(&with))
+        };
+        assert!(same("Container"));
+        assert!(!same("PodSpec"));
     }
 
     #[test]

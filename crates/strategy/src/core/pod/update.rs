@@ -16,6 +16,7 @@ use crate::internal;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::rule::Update;
+use crate::typed::same_of;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects,
     take_over, text,
@@ -128,7 +129,7 @@ fn spec_update(new: &Members, old: &Members, causes: &mut Causes) {
     if !list(old, "schedulingGates").is_empty() {
         while_gated(&mut rest, old, causes);
     }
-    if !same_objects(&rest, old) {
+    if !same_of(("core/v1", "PodSpec"), &rest, old) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
