@@ -58,16 +58,18 @@ fn only_status(new: &mut Members, old: &Members) {
 
 pub fn validate_create(rules: &CustomRules, object: &Members, causes: &mut Causes) {
     validate_meta_create(child_or_empty(object, "metadata"), rules.namespaced, NameRule::Subdomain, causes);
-    scale_spec(rules, object, causes);
-    scale_status(rules, object, causes);
 }
 
-pub fn validate_update(rules: &CustomRules, new: &Members, update: &Update<'_>, causes: &mut Causes) {
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
     validate_meta_update(child_or_empty(new, "metadata"), child_or_empty(update.old, "metadata"), causes);
-    if !update.is_status() {
-        scale_spec(rules, new, causes);
+}
+
+/// What is wrong with what its scale reads of it.
+pub fn validate_scale(rules: &CustomRules, object: &Members, is_status: bool, causes: &mut Causes) {
+    if !is_status {
+        scale_spec(rules, object, causes);
     }
-    scale_status(rules, new, causes);
+    scale_status(rules, object, causes);
 }
 
 /// What is said of finalizers that are new: those without a domain, or without a path, are anybody's.

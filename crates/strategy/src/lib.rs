@@ -207,8 +207,19 @@ pub fn validate_update(
     meta::validate_meta_update(new_meta, old_meta, &mut causes);
     let update = Update { subresource, old };
     match kind.custom {
-        Some(custom) => custom::validate_update(custom, members, &update, &mut causes),
+        Some(_) => custom::validate_update(members, &update, &mut causes),
         None => (kind.rules().validate_update)(members, &update, &mut causes),
+    }
+    causes.into_vec()
+}
+
+/// What is wrong with what the scale of a custom resource reads of it: it is told after what its schema says.
+///
+/// - `subresource`: the one that is written.
+pub fn scale_causes(kind: &GroupKind<'_>, subresource: Option<&str>, object: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    if let (Some(custom), Some(members)) = (kind.custom, object.as_object()) {
+        custom::validate_scale(custom, members, subresource == Some("status"), &mut causes);
     }
     causes.into_vec()
 }
