@@ -155,7 +155,7 @@ impl Kind for BuiltIn {
 
     fn validate(&self, value: &Value, old: Option<&Value>, _: Option<&str>, _: &[Cause]) -> Violations {
         let causes = if self.is_crd() { crd::validate(value, old) } else { Vec::new() };
-        Violations { causes, warnings: Vec::new() }
+        Violations::of_causes(causes)
     }
 
     fn warnings(&self, value: &Value, old: Option<&Value>) -> Vec<String> {

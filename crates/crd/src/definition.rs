@@ -63,6 +63,23 @@ pub struct Violations {
     pub causes: Vec<Cause>,
     /// What is wrong and was so before.
     pub warnings: Vec<String>,
+    /// How many of the causes, from the first, are those of the schema alone.
+    of_schema: usize,
+}
+
+impl Violations {
+    /// Those causes, without warnings.
+    pub fn of_causes(causes: Vec<Cause>) -> Violations {
+        Violations { causes, ..Violations::default() }
+    }
+
+    /// Takes the causes, with those of the object's scale where they are told: after the schema's own, before
+    /// what is said of lists, of objects within it, and by rules.
+    pub fn take_causes(&mut self, of_scale: Vec<Cause>) -> Vec<Cause> {
+        let mut causes = std::mem::take(&mut self.causes);
+        causes.splice(self.of_schema..self.of_schema, of_scale);
+        causes
+    }
 }
 
 /// Where a scale subresource finds its numbers, as dotted paths without the first dot.
@@ -241,33 +258,36 @@ impl Version {
     /// - `before`: what else is wrong with it.
     pub fn validate(&self, object: &Value, old: Option<&Value>, before: &[Cause]) -> Violations {
         let Some(schema) = &self.schema else { return Violations::default() };
-        let mut violations = match old {
+        let violations = match old {
             Some(old) => schema.validate_update(object, old),
             None => schema.validate(object),
         };
-        violations.extend(list_violations(schema, object, old));
-        violations.extend(schema.validate_embedded(object));
-        self.with_rules(schema, violations, (object, old), before)
+        let mut others = schema.validate_embedded(object);
+        others.extend(list_violations(schema, object, old));
+        self.with_rules(schema, [violations, others], (object, old), before)
     }
 
     /// The same where the status alone is written: it alone is held against the schema, and the rules are
     /// asked of the whole.
     pub fn validate_status(&self, object: &Value, old: &Value, before: &[Cause]) -> Violations {
         let Some(schema) = &self.schema else { return Violations::default() };
-        let mut violations = schema.validate_status_update(object, old);
-        violations.extend(list_violations(schema, object, Some(old)));
-        self.with_rules(schema, violations, (object, Some(old)), before)
+        let violations = schema.validate_status_update(object, old);
+        let others = list_violations(schema, object, Some(old));
+        self.with_rules(schema, [violations, others], (object, Some(old)), before)
     }
 
-    /// `violations`, and what the rules have against an object in the place of another.
+    /// `violations`, those of the schema alone and others, and what the rules have against an object in the
+    /// place of another.
     fn with_rules(
         &self,
         schema: &Schema,
-        violations: Vec<FieldError>,
+        [violations, others]: [Vec<FieldError>; 2],
         (object, old): (&Value, Option<&Value>),
         before: &[Cause],
     ) -> Violations {
-        let mut found = Violations { causes: causes(&violations), ..Violations::default() };
+        let mut found = Violations::of_causes(causes(&violations));
+        found.of_schema = found.causes.len();
+        found.causes.extend(causes(&others));
         let Some(validator) = &self.validator else { return found };
         // Once: for the object.
         if before.iter().chain(&found.causes).any(blocks_rules) {
@@ -473,6 +493,21 @@ mod tests {
         let violations = version.validate(&object, None, &[]).causes;
         assert_eq!(violations.len(), 1);
         assert_eq!(violations[0].field, "spec.size");
+    }
+
+    #[test]
+    fn what_a_scale_lacks_is_told_behind_the_schema_and_before_all_else() {
+        let cause = |field: &str| Cause::new(CauseReason::FieldValueInvalid, field, "x");
+        let fields = |causes: &[Cause]| causes.iter().map(|cause| cause.field.clone()).collect::<Vec<_>>();
+        let mut found = Violations { of_schema: 1, ..Violations::of_causes(vec![cause("a"), cause("c")]) };
+        assert_eq!(fields(&found.take_causes(vec![cause("b")])), ["a", "b", "c"]);
+        let definition = definition();
+        let mut object = json!({ "apiVersion": "g.io/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": { "size": 9 } });
+        let mut found = definition.versions[0].validate(&object, None, &[]);
+        assert_eq!(fields(&found.take_causes(vec![cause(".spec.x")])), ["spec.size", ".spec.x"]);
+        object["spec"]["size"] = json!(3);
+        let mut found = definition.versions[0].validate(&object, None, &[]);
+        assert_eq!(fields(&found.take_causes(vec![cause(".spec.x")])), [".spec.x"]);
     }
 
     #[test]

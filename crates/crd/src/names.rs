@@ -4,12 +4,13 @@
 //! In: a string. Out: the list of what is wrong with it, empty when nothing is. Never looks at where the name
 //! stands.
 
+use forebay_apimachinery::selector::dns1123_subdomain_faults;
 pub(crate) use forebay_apimachinery::selector::{
-    dns1123_subdomain_faults as dns1123_subdomain, label_key_faults as label_key,
-    label_value_faults as label_value,
+    label_key_faults as label_key, label_value_faults as label_value,
 };
 
 const LABEL_BYTES_MAX: usize = 63;
+const SUBDOMAIN_BYTES_MAX: usize = 253;
 
 /// Refusals of a DNS label that must start with a letter (RFC 1035).
 pub(crate) fn dns1035_label(name: &str) -> Vec<String> {
@@ -40,6 +41,16 @@ pub(crate) fn dns1123_label(name: &str) -> Vec<String> {
     wrong
 }
 
+/// Refusals of a DNS subdomain (RFC 1123).
+pub(crate) fn dns1123_subdomain(name: &str) -> Vec<String> {
+    let mut wrong = too_long(name, SUBDOMAIN_BYTES_MAX);
+    if !is_subdomain(name) {
+        // What is said of its form comes last; of its length it speaks as of a label's.
+        wrong.extend(dns1123_subdomain_faults(name).pop());
+    }
+    wrong
+}
+
 /// Refusals of a name that becomes one segment of a URL path; a prefix is completed later and may be `.` or
 /// `..`.
 pub(crate) fn path_segment(name: &str, is_prefix: bool) -> Vec<String> {
@@ -63,7 +74,7 @@ pub(crate) fn mask_trailing_dash(name: &str) -> String {
 
 fn too_long(name: &str, max: usize) -> Vec<String> {
     match name.len() > max {
-        true => vec![format!("must be no more than {max} bytes")],
+        true => vec![format!("must be no more than {max} characters")],
         false => Vec::new(),
     }
 }
@@ -109,7 +120,7 @@ mod tests {
             assert_eq!(dns1123_subdomain(name).len(), subdomain, "{name}");
         }
         assert_eq!(dns1123_label("foo.bar"), ["must not contain dots"]);
-        assert_eq!(dns1035_label(&long), ["must be no more than 63 bytes"]);
+        assert_eq!(dns1035_label(&long), ["must be no more than 63 characters"]);
     }
 
     #[test]

@@ -109,7 +109,8 @@ fn target(head: &Head, served: Arc<Served>) -> Result<Target, Failure> {
     let verbs = match &subresource {
         None => Some(&served.verbs),
         Some(asked) => {
-            let known = served.subresource(asked).ok_or_else(Failure::no_such_resource)?;
+            let known =
+                served.subresource(asked).ok_or_else(|| Failure::no_such_part(&served, &info.name))?;
             // What is behind it says what may be asked for, by any method and path.
             (!known.connect || &*known.name != "proxy").then_some(&known.verbs)
         }

@@ -9,6 +9,7 @@ use forebay_apimachinery::accept::Media;
 use forebay_apimachinery::json::{go_quote, write_string};
 use forebay_apimachinery::{GroupResource, Reason, Status};
 use forebay_auth::{Forbidden, ForbiddenAbout, Refused};
+use forebay_catalog::Served;
 use forebay_usage::Usage;
 use http::StatusCode;
 use serde_json::Value;
@@ -169,6 +170,17 @@ impl Failure {
     pub fn no_such_resource() -> Failure {
         let message = "the server could not find the requested resource";
         Failure::from(Status::new(Reason::NotFound, message)).with_details()
+    }
+
+    /// A subresource that the resource does not have. Of a custom resource it is told as of an object that is
+    /// not there, without a look for it.
+    ///
+    /// Source: apiextensions-apiserver v0.36.3 `customresource_handler.go`.
+    pub fn no_such_part(served: &Served, name: &str) -> Failure {
+        match served.is_custom() {
+            true => Status::not_found(served.group(), served.resource(), name).into(),
+            false => Failure::no_such_resource(),
+        }
     }
 
     /// A method that the path does not have.

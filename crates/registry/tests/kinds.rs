@@ -171,6 +171,92 @@ async fn an_eviction_takes_a_disruption_of_the_budget_until_there_is_none() {
     assert!(two.message.starts_with("This pod has more than one PodDisruptionBudget"), "{}", two.message);
 }
 
+/// Whoever may bind or evict in one namespace may not have hooks and policies judge it as of another.
+#[tokio::test]
+async fn what_is_sent_to_a_subresource_is_of_the_namespace_of_its_path() {
+    let world = World::new(Config::default().admission).await;
+    world.pod("p", json!({})).await.expect("a pod");
+    let of = |api_version: &str, kind: &str, namespace: &str| {
+        let metadata = json!({"name": "p", "namespace": namespace});
+        let target = json!({"kind": "Node", "name": "n"});
+        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "target": target})
+    };
+    let elsewhere =
+        "the namespace of the provided object does not match the namespace sent on the request".to_string();
+    for path in ["@v1/pods/default/p/binding", "@v1/bindings/default"] {
+        let refused = world.create(path, of("v1", "Binding", "other")).await;
+        assert_eq!(message(refused), elsewhere, "{path}");
+    }
+    let mut eviction = of("policy/v1", "Eviction", "other");
+    eviction.as_object_mut().expect("an object").remove("target");
+    assert_eq!(message(world.create("@v1/pods/default/p/eviction", eviction).await), elsewhere);
+    let pod = world.get("@v1/pods/default/p").await.expect("a pod");
+    assert!(pod["spec"].get("nodeName").is_none() && pod["metadata"].get("deletionTimestamp").is_none());
+    world.create("@v1/pods/default/p/binding", of("v1", "Binding", "default")).await.expect("binds");
+    assert_eq!(world.get("@v1/pods/default/p").await.expect("a pod")["spec"]["nodeName"], "n");
+}
+
+#[tokio::test]
+async fn a_scale_without_a_namespace_is_of_that_of_its_path() {
+    let world = World::new(Config::default().admission).await;
+    let selector = json!({"a": "b"});
+    let template = json!({
+        "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let controller = json!({
+        "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "c"},
+        "spec": {"replicas": 1, "selector": selector, "template": template},
+    });
+    world.create("@v1/replicationcontrollers/default", controller).await.expect("creates");
+    let scale = |metadata: Value| {
+        json!({
+            "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {"replicas": 3},
+        })
+    };
+    let path = "@v1/replicationcontrollers/default/c/scale";
+    let refused = world.update(path, scale(json!({"name": "c", "namespace": "other"}))).await;
+    assert_eq!(refused.expect_err("another namespace").reason, Reason::BadRequest);
+    let scaled = world.update(path, scale(json!({"name": "c"}))).await.expect("scales");
+    assert_eq!(
+        (&scaled["metadata"]["namespace"], &scaled["spec"]["replicas"]),
+        (&json!("default"), &json!(3))
+    );
+}
+
+#[tokio::test]
+async fn the_generation_goes_up_for_a_zero_where_its_absence_means_something_else() {
+    let world = World::new(Config::default().admission).await;
+    let policy = |spec: Value| {
+        json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "p"}, "spec": spec,
+        })
+    };
+    let path = "networking.k8s.io@v1/networkpolicies/default";
+    let created = world.create(path, policy(json!({"podSelector": {}}))).await.expect("creates");
+    let updated = world.update(&format!("{path}/p"), policy(json!({}))).await.expect("updates");
+    assert_eq!(updated["metadata"], created["metadata"], "nothing was written");
+
+    let deployment = |csi: Value| {
+        let spec = json!({
+            "containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "v", "csi": csi}],
+        });
+        let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
+        let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+    };
+    let path = "apps@v1/deployments/default";
+    world.create(path, deployment(json!({"driver": "x"}))).await.expect("creates");
+    let path = format!("{path}/d");
+    for (csi, generation) in [
+        (json!({"driver": "x"}), 1),
+        (json!({"driver": "x", "readOnly": false}), 2),
+        (json!({"driver": "x", "readOnly": false, "fsType": ""}), 3),
+    ] {
+        let updated = world.update(&path, deployment(csi.clone())).await.expect("updates");
+        assert_eq!(updated["metadata"]["generation"], generation, "{csi}");
+    }
+}
+
 #[tokio::test]
 async fn a_budget_that_nobody_has_looked_at_lets_nothing_through_but_what_disrupts_nothing() {
     let world = World::new(Config::default().admission).await;

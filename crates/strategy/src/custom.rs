@@ -7,12 +7,19 @@
 
 use forebay_crd::CustomRules;
 
+use forebay_apimachinery::Seen;
+use forebay_apimachinery::json::go_quote;
+use forebay_apimachinery::selector::label_key_faults;
+
 use super::field::{Causes, Path};
 use super::meta::{validate_meta_create, validate_meta_update};
 use super::names::NameRule;
 use super::rule::Update;
 use super::scale::{replicas_at, selector_at};
-use super::value::{Members, child_made, child_or_empty, int, set, take_over};
+use super::value::{Members, child_made, child_or_empty, int, set, take_over, texts};
+
+/// Finalizers that stand without a domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 pub fn prepare_create(rules: &CustomRules, object: &mut Members) {
     if rules.status_subresource {
@@ -51,16 +58,39 @@ fn only_status(new: &mut Members, old: &Members) {
 
 pub fn validate_create(rules: &CustomRules, object: &Members, causes: &mut Causes) {
     validate_meta_create(child_or_empty(object, "metadata"), rules.namespaced, NameRule::Subdomain, causes);
-    scale_spec(rules, object, causes);
+}
+
+pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {
+    validate_meta_update(child_or_empty(new, "metadata"), child_or_empty(update.old, "metadata"), causes);
+}
+
+/// What is wrong with what its scale reads of it.
+pub fn validate_scale(rules: &CustomRules, object: &Members, is_status: bool, causes: &mut Causes) {
+    if !is_status {
+        scale_spec(rules, object, causes);
+    }
     scale_status(rules, object, causes);
 }
 
-pub fn validate_update(rules: &CustomRules, new: &Members, update: &Update<'_>, causes: &mut Causes) {
-    validate_meta_update(child_or_empty(new, "metadata"), child_or_empty(update.old, "metadata"), causes);
-    if !update.is_status() {
-        scale_spec(rules, new, causes);
+/// What is said of finalizers that are new: those without a domain, or without a path, are anybody's.
+pub fn warnings(object: &Members, update: Option<&Update<'_>>, warnings: &mut Vec<String>) {
+    let of = |object| texts(child_or_empty(object, "metadata"), "finalizers");
+    let known: Seen<&str> = update.into_iter().flat_map(|update| of(update.old)).collect();
+    let mut added: Vec<&str> = of(object).filter(|name| !known.has(*name)).collect();
+    added.sort_unstable();
+    added.dedup();
+    for name in added {
+        let mut say = |why: &str| warnings.push(format!("metadata.finalizers: {}: {why}", go_quote(name)));
+        label_key_faults(name).iter().for_each(|fault| say(fault));
+        if name.contains('/') || STANDARD_FINALIZERS.contains(&name) {
+            continue;
+        }
+        let path = if name.contains('.') { " including a path (/)" } else { "" };
+        say(&format!(
+            "prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer \
+             writers"
+        ));
     }
-    scale_status(rules, new, causes);
 }
 
 fn scale_spec(rules: &CustomRules, object: &Members, causes: &mut Causes) {

@@ -56,6 +56,7 @@ mod storage;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod typed;
 pub mod value;
 mod warnings;
 
@@ -213,8 +214,19 @@ pub fn validate_update(
     meta::validate_meta_update(new_meta, old_meta, &mut causes);
     let update = Update { subresource, old };
     match kind.custom {
-        Some(custom) => custom::validate_update(custom, members, &update, &mut causes),
+        Some(_) => custom::validate_update(members, &update, &mut causes),
         None => (kind.rules().validate_update)(members, &update, &mut causes),
+    }
+    causes.into_vec()
+}
+
+/// What is wrong with what the scale of a custom resource reads of it: it is told after what its schema says.
+///
+/// - `subresource`: the one that is written.
+pub fn scale_causes(kind: &GroupKind<'_>, subresource: Option<&str>, object: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    if let (Some(custom), Some(members)) = (kind.custom, object.as_object()) {
+        custom::validate_scale(custom, members, subresource == Some("status"), &mut causes);
     }
     causes.into_vec()
 }
@@ -225,8 +237,11 @@ pub fn validate_update(
 pub fn warnings(kind: &GroupKind<'_>, object: &Value, update: Option<(Option<&str>, &Value)>) -> Vec<String> {
     let mut warnings = Vec::new();
     let update = update.and_then(|(subresource, old)| Some(Update { subresource, old: old.as_object()? }));
-    if let (None, Some(members)) = (kind.custom, object.as_object()) {
-        (kind.rules().warnings)(members, update.as_ref(), &mut warnings);
+    if let Some(members) = object.as_object() {
+        match kind.custom {
+            Some(_) => custom::warnings(members, update.as_ref(), &mut warnings),
+            None => (kind.rules().warnings)(members, update.as_ref(), &mut warnings),
+        }
     }
     warnings
 }

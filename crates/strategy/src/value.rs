@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 use forebay_apimachinery::steps;
 use serde_json::{Map, Value, map::Entry};
 
+use super::typed;
+
 pub type Members = Map<String, Value>;
 
 static NO_MEMBERS: LazyLock<Members> = LazyLock::new(Members::new);
@@ -194,9 +196,14 @@ pub fn same_besides(a: &Members, b: &Members, besides: &[&str]) -> bool {
         && b.iter().all(|(name, value)| !counts(name) || a.contains_key(name) || is_zero(name, value))
 }
 
-/// Whether the member `name` of two objects means the same.
+/// Whether the member `name` of two objects means the same. It is judged by its type where `a` says of which
+/// built-in kind it is, else by names, as [`same`] does.
 pub fn same_member(a: &Members, b: &Members, name: &str) -> bool {
-    same(name, a.get(name), b.get(name))
+    let (in_a, in_b) = (a.get(name), b.get(name));
+    match typed::field(a, name) {
+        Some(field) => typed::same(field, in_a, in_b),
+        None => same(name, in_a, in_b),
+    }
 }
 
 fn is_zero(name: &str, value: &Value) -> bool {
@@ -208,9 +215,9 @@ fn is_zero(name: &str, value: &Value) -> bool {
         Value::Object(members) => {
             ALWAYS_THERE.contains(&name) && members.iter().all(|(name, value)| is_zero(name, value))
         }
-        Value::Bool(false) => POINTERS.binary_search(&name).is_err(),
-        Value::String(text) => text.is_empty() && POINTERS.binary_search(&name).is_err(),
-        Value::Number(number) => number.as_i64() == Some(0) && POINTERS.binary_search(&name).is_err(),
+        Value::Bool(false) => !is_pointer(name),
+        Value::String(text) => text.is_empty() && !is_pointer(name),
+        Value::Number(number) => number.as_i64() == Some(0) && !is_pointer(name),
         Value::Bool(true) => false,
     }
 }
@@ -250,78 +257,14 @@ const ALWAYS_THERE: &[&str] = &[
     "updateStrategy",
 ];
 
-/// Members whose zero is not the same as their absence, sorted.
-const POINTERS: &[&str] = &[
-    "activeDeadlineSeconds",
-    "allocateLoadBalancerNodePorts",
-    "allowPrivilegeEscalation",
-    "allowVolumeExpansion",
-    "apiGroup",
-    "appProtocol",
-    "automountServiceAccountToken",
-    "averageUtilization",
-    "backoffLimit",
-    "backoffLimitPerIndex",
-    "blockOwnerDeletion",
-    "completions",
-    "controller",
-    "defaultMode",
-    "enableServiceLinks",
-    "endPort",
-    "errorCode",
-    "expirationSeconds",
-    "failedJobsHistoryLimit",
-    "fsGroup",
-    "holderIdentity",
-    "hostProcess",
-    "hostUsers",
-    "hostnameOverride",
-    "immutable",
-    "ingressClassName",
-    "leaseDurationSeconds",
-    "leaseTransitions",
-    "loadBalancerClass",
-    "localhostProfile",
-    "managedBy",
-    "manualSelector",
-    "maxFailedIndexes",
-    "minDomains",
-    "minReplicas",
-    "mode",
-    "optional",
-    "parallelism",
-    "partition",
-    "persistentVolumeName",
-    "preemptionPolicy",
-    "preferredHolder",
-    "priority",
-    "privileged",
-    "progressDeadlineSeconds",
-    "readOnlyRootFilesystem",
-    "replicas",
-    "revisionHistoryLimit",
-    "runAsGroup",
-    "runAsNonRoot",
-    "runAsUser",
-    "runAsUserName",
-    "runtimeClassName",
-    "seLinuxMount",
-    "serviceAccountTokenInSecrets",
-    "setHostnameAsFQDN",
-    "shareProcessNamespace",
-    "stabilizationWindowSeconds",
-    "startingDeadlineSeconds",
-    "storageClassName",
-    "successfulJobsHistoryLimit",
-    "suspend",
-    "targetCPUUtilizationPercentage",
-    "terminationGracePeriodSeconds",
-    "timeZone",
-    "tolerationSeconds",
-    "trafficDistribution",
-    "ttlSecondsAfterFinished",
-    "volumeAttributesClassName",
-];
+/// Whether the zero of a member of this name is not the same as its absence.
+fn is_pointer(name: &str) -> bool {
+    POINTERS.contains(&name) || typed::is_always_pointer(name)
+}
+
+/// Names that are pointers in one place and not in another: they count as pointers.
+const POINTERS: &[&str] =
+    &["apiGroup", "controller", "partition", "priority", "replicas", "storageClassName"];
 
 #[cfg(test)]
 mod tests {
@@ -330,8 +273,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_are_sorted_for_the_search() {
-        assert!(POINTERS.is_sorted() && MAPS.is_sorted());
+    fn maps_are_sorted_for_the_search() {
+        assert!(MAPS.is_sorted());
     }
 
     #[test]
@@ -345,6 +288,8 @@ mod tests {
             (json!({"automountServiceAccountToken": false}), json!({}), false),
             (json!({"replicas": 0}), json!({}), false),
             (json!({"storageClassName": ""}), json!({}), false),
+            (json!({"exactly": {"adminAccess": false}}), json!({"exactly": {}}), false),
+            (json!({"borrowingLimitPercent": 0}), json!({}), false),
             (json!({"a": [1, 2]}), json!({"a": [2, 1]}), false),
             (json!({"a": [{"b": ""}]}), json!({"a": [{}]}), true),
             (json!({"a": 1}), json!({"a": "1"}), false),

@@ -40,7 +40,7 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     if let Some(error) = too_deep(crd) {
         return vec![error];
     }
-    let mut errors: Faults = names::object_name(crd).into_iter().collect();
+    let mut errors = names::object_name(crd);
     let spec = Spec::of(crd);
     if let Some(error) = too_many_patterns(&spec) {
         return vec![error];

@@ -8,19 +8,20 @@ use crate::names;
 use crate::props::Props;
 use crate::spec::Spec;
 
-/// The object's name is made of plural and group.
-pub(super) fn object_name(crd: &Value) -> Option<FieldError> {
+/// The object's name is a subdomain, made of plural and group.
+pub(super) fn object_name(crd: &Value) -> Faults {
     let name = Props::of(crd).object("metadata").unwrap_or(Props::EMPTY).str("name");
+    if name.is_empty() {
+        return Faults::default();
+    }
     let spec = Spec::of(crd);
-    let wanted = format!("{}.{}", spec.names.str("plural"), spec.spec.str("group"));
-    (!name.is_empty() && name != wanted).then(|| {
-        let path = Path::root("metadata");
-        FieldError::invalid(
-            &path.child("name"),
-            BadValue::Text(name),
-            "must be spec.names.plural+\".\"+spec.group",
-        )
-    })
+    let mut wrong = names::dns1123_subdomain(name);
+    if name != format!("{}.{}", spec.names.str("plural"), spec.spec.str("group")) {
+        wrong.push("must be spec.names.plural+\".\"+spec.group".into());
+    }
+    let path = Path::root("metadata");
+    let invalid = |wrong| FieldError::invalid(&path.child("name"), BadValue::Text(name), wrong);
+    wrong.into_iter().map(invalid).collect()
 }
 
 pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Faults {

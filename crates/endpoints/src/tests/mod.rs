@@ -3,6 +3,7 @@
 mod elsewhere;
 mod flows;
 mod hostile;
+mod paths;
 mod rights;
 mod server;
 mod shared_lists;

@@ -142,10 +142,11 @@ fn note(write: &Write<'_>, gvk: &GroupVersionKind, sent: &Value) -> Result<(), S
     Ok(target.context.note_object(sent, json)?)
 }
 
+/// Takes what was sent to a subresource. It is of the path's namespace: rights were asked for there.
 fn take_sent(write: &mut Write<'_>, gvk: &GroupVersionKind, sent: Incoming) -> Result<(), Status> {
     note(write, gvk, &sent.value)?;
     (write.sent, write.problems) = (sent.value, sent.warnings);
-    Ok(())
+    place(write.target, &mut write.sent)
 }
 
 /// Evictions are taken in their older version, too, which is the same.

@@ -156,15 +156,15 @@ fn judged_with(write: &mut Write<'_>, context: &Context, mut causes: Vec<Cause>)
         (Input::Review(_), _) => return strategy::validate_review(&write.kind_sent()?, proposed),
         (_, None) if write.is_new_object() => {
             causes.extend(strategy::validate_create(&served.rules(), proposed, privileged));
-            let found = served.validate_fields(proposed, None, None, &causes);
-            causes.extend(found.causes);
+            let mut found = served.validate_fields(proposed, None, None, &causes);
+            causes.extend(found.take_causes(strategy::scale_causes(&served.rules(), None, proposed)));
             (name_of(proposed), found.warnings, served.warnings(proposed, None))
         }
         (_, Some(old)) if write.is_change() => {
             let rules = served.rules();
             causes.extend(strategy::validate_update(&rules, subresource, proposed, old, privileged));
-            let found = served.validate_fields(proposed, Some(old), subresource, &causes);
-            causes.extend(found.causes);
+            let mut found = served.validate_fields(proposed, Some(old), subresource, &causes);
+            causes.extend(found.take_causes(strategy::scale_causes(&rules, subresource, proposed)));
             // As whoever changed it on the way calls it.
             (name_of(proposed), found.warnings, served.warnings(proposed, Some((subresource, old))))
         }

@@ -14,6 +14,7 @@ use crate::lifecycle::{begin, bump_generation};
 use crate::meta::validate_built_in_update;
 use crate::rule::{Context, Update};
 use crate::selector;
+use crate::typed::same_of;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, same_member, take_over,
     text,
@@ -67,7 +68,8 @@ pub fn prepare_update(new: &mut Members, update: &Update<'_>, _: &Context<'_>) {
         return set_template_generation(new, generation);
     }
     take_over(new, old, "status");
-    let same_template = same_member(child_or_empty(new, "spec"), child_or_empty(old, "spec"), "template");
+    let template = |set| child_or_empty(child_or_empty(set, "spec"), "template");
+    let same_template = same_of(("core/v1", "PodTemplateSpec"), template(new), template(old));
     set_template_generation(new, generation + i64::from(!same_template));
     if !same_member(new, old, "spec") {
         bump_generation(new, old);

@@ -18,9 +18,10 @@ use crate::lifecycle::{begin, status_apart};
 use crate::meta::{annotations, labels, validate_built_in_update};
 use crate::rule::{Context, Update};
 use crate::selector;
+use crate::typed::same_of;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, default_text, int, list, objects,
-    objects_mut, same_objects, take_over, text,
+    objects_mut, take_over, text,
 };
 use crate::warnings;
 
@@ -248,7 +249,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     validate(spec, tolerated, causes);
     let mut rest = spec.clone();
     MUTABLE.into_iter().for_each(|name| take_over(&mut rest, old_spec, name));
-    if !same_objects(&rest, old_spec) {
+    if !same_of(("apps/v1", "StatefulSetSpec"), &rest, old_spec) {
         let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
                       'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
                       'minReadySeconds' are forbidden";

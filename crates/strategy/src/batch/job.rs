@@ -17,9 +17,10 @@ use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update}
 use crate::names::NameRule;
 use crate::rule::{Context, Update};
 use crate::selector;
+use crate::typed::same_of;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, same_member,
-    same_objects, take_over, text, text_opt,
+    take_over, text, text_opt,
 };
 use crate::warnings;
 
@@ -240,10 +241,10 @@ fn template(spec: &Members, old: &Members, causes: &mut Causes) {
     if suspended && free {
         take_over_resources(child_made(&mut before, "spec"), child_or_empty(template, "spec"));
         let (new_pod, old_pod) = (child_or_empty(template, "spec"), child_or_empty(&before, "spec"));
-        if !same_objects(new_pod, old_pod) {
+        if !same_of(("core/v1", "PodSpec"), new_pod, old_pod) {
             causes.invalid(&SPEC.child("template.spec"), internal::shown("PodSpec", new_pod), IMMUTABLE);
         }
-    } else if !same_objects(template, &before) {
+    } else if !same_of(("core/v1", "PodTemplateSpec"), template, &before) {
         causes.invalid(&SPEC.child("template"), internal::shown("PodTemplateSpec", template), IMMUTABLE);
     }
 }

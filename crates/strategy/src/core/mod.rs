@@ -9,6 +9,7 @@ mod config_map;
 mod controller;
 pub mod endpoints;
 pub mod event;
+mod key_pair;
 mod limit_range;
 mod namespace;
 mod node;
@@ -72,6 +73,7 @@ pub const KINDS: &[Rules] = &[
         prepare_update: secret::prepare_update,
         validate_create: secret::validate_create,
         validate_update: secret::validate_update,
+        warnings: |secret, _, warnings| warnings.extend(secret::warning(secret)),
         ..NONE
     },
     Rules {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::base64;
 use super::config_map::{DATA_BYTES_MAX, unchanged_once_immutable};
+use super::key_pair;
 use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
@@ -99,6 +100,14 @@ fn not_an_object(content: &[u8]) -> Option<String> {
     }
     let what = json::kind_of(&parsed);
     Some(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"))
+}
+
+/// What is wrong with the certificate and the key of one for TLS: it is taken nevertheless.
+pub fn warning(secret: &Members) -> Option<String> {
+    let data = child_or_empty(secret, "data");
+    let part = |key| base64::decode(text(data, key));
+    (text(secret, "type") == "kubernetes.io/tls")
+        .then(|| key_pair::fault(&part("tls.crt"), &part("tls.key")))?
 }
 
 pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {

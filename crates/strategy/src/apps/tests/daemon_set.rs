@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::testing::Sample;
-use crate::{GroupKind, warnings};
+use crate::{Context, GroupKind, prepare_update, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -123,4 +123,28 @@ fn an_update_is_told_of_a_template_that_it_changes() {
     assert_eq!(count(&same, Some((None, &old))), 0, "what else is changed is none of its concern");
     assert_eq!(count(&other, Some((None, &old))), 1);
     assert_eq!(count(&other, Some((Some("status"), &old))), 0);
+}
+
+#[test]
+fn resources_of_a_pod_as_a_whole_are_another_template_though_they_are_empty() {
+    let kind = GroupKind::built_in("apps", "DaemonSet");
+    let generation = "deprecated.daemonset.template.generation";
+    let of = |spec: Value| {
+        json!({
+            "apiVersion": "apps/v1", "kind": "DaemonSet",
+            "metadata": { "name": "d", "generation": 1, "annotations": { generation: "1" } },
+            "spec": { "template": { "spec": spec } },
+        })
+    };
+    let old = of(json!({ "containers": [{ "name": "c" }] }));
+    for (spec, want) in [
+        (json!({ "containers": [{ "name": "c", "resources": {} }] }), 1),
+        (json!({ "containers": [{ "name": "c" }], "resources": {} }), 2),
+    ] {
+        let mut new = of(spec.clone());
+        let context = Context { now: "2026-01-01T00:00:00Z", user: None };
+        prepare_update(&kind, None, &mut new, &old, &context);
+        assert_eq!(new["metadata"]["generation"], want, "{spec}");
+        assert_eq!(new["metadata"]["annotations"][generation], want.to_string(), "{spec}");
+    }
 }

@@ -17,6 +17,7 @@ use crate::internal;
 use crate::meta::{validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::rule::Update;
+use crate::typed::same_of;
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects,
     take_over, text,
@@ -135,9 +136,7 @@ fn spec_update(new: &Members, old: &Members, causes: &mut Causes) {
     if !list(old, "schedulingGates").is_empty() {
         while_gated(&mut rest, old, causes);
     }
-    // What a pod as a whole asks for is there and empty, or it is not there.
-    let same_resources = rest.contains_key("resources") == old.contains_key("resources");
-    if !same_resources || !same_objects(&rest, old) {
+    if !same_of(("core/v1", "PodSpec"), &rest, old) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \

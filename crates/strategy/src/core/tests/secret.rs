@@ -5,6 +5,7 @@
 use serde_json::json;
 
 use crate::testing::Sample;
+use crate::{GroupKind, warnings};
 
 fn sample() -> Sample {
     Sample::new(
@@ -62,4 +63,15 @@ fn updates_are_refused_where_they_may_not_change() {
         ),
         (r#"stringData={"q":"z"}"#, &[]),
     ]);
+}
+
+#[test]
+fn a_tls_secret_whose_parts_are_no_pair_is_taken_with_a_warning() {
+    let kind = GroupKind::built_in("", "Secret");
+    let of = |kind: &str| json!({"type": kind, "data": {"tls.crt": "YQ==", "tls.key": "YQ=="}});
+    let want = ["tls: failed to find any PEM data in certificate input"];
+    let secret = of("kubernetes.io/tls");
+    assert_eq!(warnings(&kind, &secret, None), want);
+    assert_eq!(warnings(&kind, &secret, Some((None, &secret))), want);
+    assert!(warnings(&kind, &of("Opaque"), None).is_empty());
 }
