@@ -45,7 +45,7 @@ fn block(label: &str, der: &[u8]) -> String {
 #[test]
 fn a_certificate_and_its_own_key_are_a_pair() {
     let mut pairs: Vec<(String, String)> =
-        [&PKCS_ECDSA_P256_SHA256, &PKCS_ECDSA_P384_SHA384, &PKCS_ED25519].map(|kind| pair(kind)).into();
+        [&PKCS_ECDSA_P256_SHA256, &PKCS_ECDSA_P384_SHA384, &PKCS_ED25519].map(pair).into();
     pairs.push((RSA_CERTIFICATE.into(), RSA_KEY.into()));
     for (at, (certificate, _)) in pairs.iter().enumerate() {
         for (of, (_, key)) in pairs.iter().enumerate() {
