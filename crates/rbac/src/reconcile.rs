@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 
 use crate::covers::uncovered;
-use crate::role::{GROUP, Role};
+use crate::role::Role;
 
 /// Whether a start looks after an object.
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn missing_subjects_are_added_and_another_role_makes_a_binding_anew() {
         let binding = |role: &str, groups: &[&str]| {
-            let subject = |name: &&str| json!({ "kind": "Group", "apiGroup": GROUP, "name": name });
+            let subject = |name: &&str| json!({ "kind": "Group", "apiGroup": crate::GROUP, "name": name });
             let subjects: Vec<Value> = groups.iter().map(subject).collect();
             json!({
                 "metadata": { "name": "b", "annotations": {}, "labels": {} },
-                "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": role },
+                "roleRef": { "apiGroup": crate::GROUP, "kind": "ClusterRole", "name": role },
                 "subjects": subjects,
             })
         };
