@@ -293,7 +293,7 @@ fn delete_waits_for_finalizers() {
         kubectl delete -f secret.yaml --wait=false
         kubectl create configmap held --from-literal=a=1
         kubectl patch configmap held --type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'
-        kubectl delete configmap held --wait=true --timeout=1s
+        kubectl delete configmap held --wait=true --timeout=4s
         kubectl get configmap held -o jsonpath='{.metadata.deletionTimestamp} {.metadata.deletionGracePeriodSeconds} {.metadata.finalizers}{"\n"}'
         kubectl patch configmap held --type=merge -p '{"metadata":{"finalizers":["example.com/hold","example.com/more"]}}'
         kubectl patch configmap held --type=merge -p '{"metadata":{"finalizers":null}}'
@@ -322,7 +322,7 @@ fn delete_waits_for_finalizers() {
             configmap/held created
             $ kubectl patch configmap held --type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'
             configmap/held patched
-            $ kubectl delete configmap held --wait=true --timeout=1s
+            $ kubectl delete configmap held --wait=true --timeout=4s
             configmap "held" deleted from delete namespace
             ! error: timed out waiting for the condition on configmaps/held
             exit 1
