@@ -138,6 +138,9 @@ pub trait Lookup: Send + Sync {
     /// An object as it is cached, however old that is; none as well while the cache is filled.
     fn cached(&self, from: ReadFrom, namespace: &str, name: &str) -> Option<Arc<Object>>;
 
+    /// Whether there is a state of the cache, however old: it is being filled otherwise.
+    fn is_filled(&self, from: ReadFrom) -> bool;
+
     /// An object as the store has it now.
     fn live<'a>(
         &'a self,

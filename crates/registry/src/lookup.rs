@@ -42,6 +42,10 @@ impl Lookup for Looking<'_> {
         Some(store.cached(&store.key(namespace, name))?.object)
     }
 
+    fn is_filled(&self, (group, resource): ReadFrom) -> bool {
+        self.context.built_in(group, "v1", resource).is_ok_and(|store| store.cacher.snapshot().is_ok())
+    }
+
     fn live<'a>(
         &'a self,
         (group, resource): ReadFrom,

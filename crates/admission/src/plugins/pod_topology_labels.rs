@@ -39,8 +39,12 @@ impl Plugin for PodTopologyLabels {
             label(object, &known);
             return Eventual::Now(Ok(()));
         }
+        // One that there is not has no labels, and one that is new to the cache none either, as upstream has it:
+        // a pod may name a node that is never there, and is not to cost a read of the store each time.
+        if tools.lookup.is_filled(NODES) {
+            return Eventual::Now(Ok(()));
+        }
         let node = node.to_owned();
-        // It is new, or the cache is filled. One that there is not has no labels.
         Eventual::later(async move {
             if let Some(found) = tools.lookup.live(NODES, "", &node).wait().await?
                 && let Some(known) = value_of(&found)
