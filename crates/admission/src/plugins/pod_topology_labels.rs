@@ -39,8 +39,8 @@ impl Plugin for PodTopologyLabels {
             label(object, &known);
             return Eventual::Now(Ok(()));
         }
-        // One that there is not has no labels, and one that is new to the cache none either, as upstream has it:
-        // a pod may name a node that is never there, and is not to cost a read of the store each time.
+        // One that there is not has no labels, and one that is new to the cache none either, as upstream has
+        // it: a pod may name a node that is never there, and is not to cost a read of the store each time.
         if tools.lookup.is_filled(NODES) {
             return Eventual::Now(Ok(()));
         }
