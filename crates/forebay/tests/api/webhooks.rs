@@ -129,7 +129,7 @@ async fn webhooks_are_asked_and_heard_as_by_kube_apiserver() {
     let (client, hook) = (server.admin().await, Hook::start().await);
     let mut different = Vec::new();
     for step in steps(ADMISSION, &hook) {
-        // What is current is read: a write that begins with an older object is judged twice, by either server.
+        // Reads what is current: a write that begins with an older object is judged twice, as upstream.
         assert_eq!(client.get("/api/v1/configmaps").await.code, 200);
         let answer = answered(&client, &hook, &step).await;
         if !are_same(&answer, &step.answer) {
