@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::http2;
 use super::said::Said;
 
 /// Growth by a single request that is refused, and by one that is taken: what the trees of 3 MiB come to.
@@ -59,6 +60,16 @@ impl Law {
             needs: None,
             open_max: None,
         }
+    }
+
+    /// LISTs whose reader takes nothing: while there is no room for the answers, the reader loses them.
+    pub const fn lists_that_nobody_takes() -> Law {
+        Law::says(&[200, 429]).or(&[
+            Said::StreamReset(http2::CANCEL),
+            Said::Away(http2::ENHANCE_YOUR_CALM),
+            Said::Closed,
+            Said::Open,
+        ])
     }
 
     /// Or is one of these.

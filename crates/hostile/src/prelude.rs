@@ -80,6 +80,16 @@ pub async fn upgraded(stage: &Stage) -> Result<(Wire, Said), Error> {
     Ok((wire, said))
 }
 
+/// `count` LISTs of `path` on one connection, which has no window to take them.
+pub async fn lists_that_nobody_takes(stage: &Stage, path: &str, count: usize) -> Result<Tally, Error> {
+    let mut http2 = stage.silent_http2().await?;
+    http2.begin_with(&[(http2::WINDOW, 0)]).await;
+    let streams: Vec<u8> = (0..count).flat_map(|index| http2.get(http2::stream(index), path)).collect();
+    http2.write(&streams).await;
+    tokio::time::sleep(stage.limit(Duration::from_secs(5))).await;
+    Ok(http2.hear(count, stage.patience()).await)
+}
+
 /// An administrator who comes now, and comes again for a while, as clients do who are not let in.
 pub async fn let_in(stage: &Stage) -> Tally {
     let admin = stage.of(Who::Admin);
