@@ -8,20 +8,29 @@ use crate::names;
 use crate::props::Props;
 use crate::spec::Spec;
 
-/// The object's name is a subdomain, made of plural and group.
+/// The object's name is a subdomain, made of plural and group; so is what a name may begin with, which none
+/// that is made from it can be.
 pub(super) fn object_name(crd: &Value) -> Faults {
-    let name = Props::of(crd).object("metadata").unwrap_or(Props::EMPTY).str("name");
-    if name.is_empty() {
-        return Faults::default();
+    let metadata = Props::of(crd).object("metadata").unwrap_or(Props::EMPTY);
+    let (spec, path) = (Spec::of(crd), Path::root("metadata"));
+    let mut faults = Faults::default();
+    for member in ["generateName", "name"] {
+        let name = metadata.str(member);
+        if name.is_empty() {
+            continue;
+        }
+        let mut wrong = match member {
+            "name" => names::dns1123_subdomain(name),
+            _ => names::dns1123_subdomain(&names::mask_trailing_dash(name)),
+        };
+        if name != format!("{}.{}", spec.names.str("plural"), spec.spec.str("group")) {
+            wrong.push("must be spec.names.plural+\".\"+spec.group".into());
+        }
+        for wrong in wrong {
+            faults.push(FieldError::invalid(&path.child(member), BadValue::Text(name), wrong));
+        }
     }
-    let spec = Spec::of(crd);
-    let mut wrong = names::dns1123_subdomain(name);
-    if name != format!("{}.{}", spec.names.str("plural"), spec.spec.str("group")) {
-        wrong.push("must be spec.names.plural+\".\"+spec.group".into());
-    }
-    let path = Path::root("metadata");
-    let invalid = |wrong| FieldError::invalid(&path.child("name"), BadValue::Text(name), wrong);
-    wrong.into_iter().map(invalid).collect()
+    faults
 }
 
 pub(super) fn group_and_scope(spec: &Spec<'_>, path: &Path<'_>) -> Faults {

@@ -94,6 +94,62 @@ async fn names_are_generated() {
 }
 
 #[tokio::test]
+async fn what_is_made_of_a_new_object_knows_the_name_that_was_made_for_it() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "j-"},
+        "spec": {"template": template}});
+    let made = client.post("/apis/batch/v1/namespaces/default/jobs", &job).await.expect(201);
+    let name = text(&made, "/metadata/name");
+    assert!(name.len() == 7 && name.starts_with("j-"), "{name}");
+    assert_eq!(text(&made, "/spec/template/metadata/labels/job-name"), name);
+    assert_eq!(text(&made, "/spec/template/metadata/labels/batch.kubernetes.io~1job-name"), name);
+    // Nobody says that they own what is not theirs.
+    for labels in [json!({}), json!({"kubernetes.io/metadata.name": "wrong"})] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"generateName": "n-", "labels": labels}});
+        let made = client.post("/api/v1/namespaces", &namespace).await.expect(201);
+        assert_eq!(
+            made["metadata"]["labels"],
+            json!({"kubernetes.io/metadata.name": made["metadata"]["name"]})
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_has_a_name_and_may_have_had_another_is_told_so_when_it_is_taken() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    create(&client, "fixed").await;
+    let new =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fixed", "generateName": "g-"}});
+    let taken = client.post(CONFIG_MAPS, &new).await.expect(409);
+    let why = "configmaps \"fixed\" already exists, the server was not able to generate a unique name for the object";
+    assert_eq!(said(&taken), format!("409 AlreadyExists: {why}"));
+    assert_eq!(taken["details"]["retryAfterSeconds"], 1);
+}
+
+#[tokio::test]
+async fn what_only_the_server_says_of_an_object_is_nobodys_when_a_client_posts_it() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let client = server.admin().await;
+    let new = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}, "metadata": {
+        "name": "restored", "uid": "u", "selfLink": "/x", "creationTimestamp": "2020-01-01T00:00:00Z",
+        "deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5 }});
+    let made = client.post(CONFIG_MAPS, &new).await.expect(201);
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        assert_eq!(made["metadata"].get(member), None, "{member}");
+    }
+    assert_eq!(text(&made, "/metadata/uid").len(), 36);
+    let owned = &made["metadata"]["managedFields"][0]["fieldsV1"];
+    assert_eq!(owned, &json!({"f:data": {".": {}, "f:k": {}}}));
+}
+
+#[tokio::test]
 async fn patches_are_of_three_kinds() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch, &[]).await;

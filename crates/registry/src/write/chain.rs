@@ -34,8 +34,9 @@ pub(crate) enum Is {
     Mutate,
     Escalate,
     Plan,
-    Prepare,
     Name,
+    Prepare,
+    PlanNew,
     Validate,
     Authorize,
     ValidateByPolicy,
@@ -46,7 +47,7 @@ pub(crate) enum Is {
 }
 
 /// The chain. Its picture in ARCHITECTURE.md is drawn from these lines.
-pub(crate) static CHAIN: [Stage; 17] = [
+pub(crate) static CHAIN: [Stage; 18] = [
     // decode: the body is read once, or what is patched or applied is put into what is there; a Scale,
     // Binding or Eviction is kept as sent
     Stage { is: Is::Decode, run: |write, context| until_known(write, context, decode::decode) },
@@ -66,11 +67,13 @@ pub(crate) static CHAIN: [Stage; 17] = [
     Stage { is: Is::Escalate, run: |write, context| escalation::escalate(write, context) },
     // plan: what a changed Service takes more, and has still
     Stage { is: Is::Plan, run: |write, _| commit::plan(write) },
+    // name: a new object that brings no name is given one
+    Stage { is: Is::Name, run: |write, context| at_once(prepare::name(write, context)) },
     // prepare: what only the server writes, and what a verb makes of the object: a deletion begun, a pod
     // bound
     Stage { is: Is::Prepare, run: |write, context| at_once(prepare::prepare(write, context)) },
-    // name: a new object has a name, and what it takes under that is planned
-    Stage { is: Is::Name, run: |write, context| prepare::name(write, context) },
+    // plan new: what a new object takes under its name
+    Stage { is: Is::PlanNew, run: |write, _| commit::plan_new(write) },
     // validate: the kind's rules, its schema, and what plugins add to their causes
     Stage { is: Is::Validate, run: |write, context| judge::validate(write, context) },
     // authorize: who was let in to update may create, and who writes a policy may read its parameters

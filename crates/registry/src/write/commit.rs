@@ -1,4 +1,4 @@
-//! plan, claim, commit and after: what a write takes, and what it leaves in the store.
+//! plan, plan new, claim, commit and after: what a write takes, and what it leaves in the store.
 
 use std::sync::Arc;
 
@@ -31,6 +31,14 @@ pub(super) fn plan<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
         Ok(false) => Eventual::Now(Ok(Flow::ToClaim)),
         Err(refusal) => Eventual::Now(Err(refusal)),
     }
+}
+
+/// What a new object takes under its name.
+pub(super) fn plan_new<'a>(write: &'a mut Write<'_>) -> Passed<'a> {
+    if !write.is_new_object() || write.claims.are_none() {
+        return Eventual::Now(Ok(Flow::Next));
+    }
+    Eventual::later(async move { write.claims.plan_new(&mut write.proposed).await.map(|()| Flow::Next) })
 }
 
 /// What is planned is claimed. What went to somebody else is planned, and so validated, again.
@@ -91,8 +99,7 @@ async fn commit_new(write: &mut Write<'_>, context: &Context) -> Result<Flow, St
         }
         Err(Some(status)) => Err(status),
         Err(None) => {
-            // Who answers says which name it was.
-            write.proposed = serde_json::json!({ "metadata": { "name": name } });
+            write.name_taken = name;
             Ok(Flow::Again)
         }
     }

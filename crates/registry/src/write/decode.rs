@@ -18,7 +18,7 @@ use crate::ruled::Ruled as _;
 use forebay_api::Body;
 use forebay_catalog::Target;
 
-/// What the server fills in of a review, and a client's word counts nothing about.
+/// What the server fills in of what is posted, and a client's word counts nothing about.
 const SYSTEM_FIELDS: [&str; 5] =
     ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
 
@@ -181,7 +181,8 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
             if write.is_change() {
                 return has_the_name(target, &write.proposed);
             }
-            if matches!(write.input, Input::Review(_)) && target.subresource.is_none() {
+            // As upstream has it, a PUT that makes an object keeps them for who judges it.
+            if target.name().is_empty() && target.subresource.is_none() {
                 forget_system_fields(&mut write.proposed);
             }
         }
@@ -201,8 +202,8 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-fn forget_system_fields(review: &mut Value) {
-    if let Some(metadata) = review["metadata"].as_object_mut() {
+fn forget_system_fields(posted: &mut Value) {
+    if let Some(metadata) = posted["metadata"].as_object_mut() {
         metadata.retain(|name, _| !SYSTEM_FIELDS.contains(&name.as_str()));
     }
 }

@@ -67,6 +67,10 @@ pub(crate) struct Write<'w> {
     pub(crate) is_nameless: bool,
     /// What the client calls a new object, where policies or webhooks may call it something else.
     pub(crate) named: String,
+    /// What a new object is called that brings no name, in this attempt to store it.
+    name_made: Option<String>,
+    /// The name of a new object that could not have it.
+    name_taken: String,
     /// Whether it is a part of what was judged already: policies and webhooks are not asked again.
     pub(crate) is_judged: bool,
     /// What it is to policies and webhooks where that is something else: what was posted to `bindings`.
@@ -186,6 +190,8 @@ impl<'w> Write<'w> {
             may_create: None,
             is_nameless: false,
             named: String::new(),
+            name_made: None,
+            name_taken: String::new(),
             is_judged: false,
             judged_as: None,
             sent: Value::Null,

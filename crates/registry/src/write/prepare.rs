@@ -1,14 +1,12 @@
-//! default, prepare and name: what the kind and the server write into an object.
+//! default, name and prepare: what the kind and the server write into an object.
 
 use std::sync::Arc;
 
-use forebay_api::Eventual;
 use forebay_apimachinery::{Status, json};
 use forebay_fieldmanager::keep_times_if_repeated;
 use forebay_strategy::{self as strategy, BindingError};
 use serde_json::Value;
 
-use super::flow::{Flow, Passed};
 use super::{Input, Write, deletion};
 use crate::context::Context;
 use crate::incoming::name_of;
@@ -67,27 +65,20 @@ pub(super) fn prepare(write: &mut Write<'_>, context: &Arc<Context>) -> Result<(
     }
 }
 
-/// A new object has a name, and what it takes under that is planned.
-pub(super) fn name<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
-    if !write.is_new_object() {
-        return Eventual::Now(Ok(Flow::Next));
+/// A new object that brings no name is given one: the same in all rounds of one attempt to store it. What is
+/// made of the object knows it.
+pub(super) fn name(write: &mut Write<'_>, context: &Context) -> Result<(), Status> {
+    if !write.is_new_object() || !name_of(&write.proposed).is_empty() {
+        return Ok(());
     }
-    let proposed = &mut write.proposed;
-    if name_of(proposed).is_empty() {
-        generate_name(context, proposed);
-    }
-    if write.claims.are_none() {
-        return Eventual::Now(Ok(Flow::Next));
-    }
-    Eventual::later(async move { write.claims.plan_new(&mut write.proposed).await.map(|()| Flow::Next) })
-}
-
-fn generate_name(context: &Context, value: &mut Value) {
-    let base = value["metadata"]["generateName"].as_str().unwrap_or("").to_string();
+    let base = write.proposed["metadata"]["generateName"].as_str().unwrap_or_default();
     if !base.is_empty() {
-        let name = strategy::generate_name(&base, |bound| context.random.below(bound));
-        value["metadata"]["name"] = Value::from(name);
+        let name = write
+            .name_made
+            .get_or_insert_with(|| strategy::generate_name(base, |bound| context.random.below(bound)));
+        write.proposed["metadata"]["name"] = Value::from(name.as_str());
     }
+    Ok(())
 }
 
 fn not_bound(target: &Target, error: BindingError) -> Status {

@@ -70,18 +70,21 @@ pub(crate) async fn ask_plugins(write: &mut Write<'_>, context: &Arc<Context>) -
 pub(crate) async fn create(write: &mut Write<'_>, context: &Arc<Context>) -> Result<Arc<Object>, Status> {
     pass(write, context, Is::Decode..=Is::Normalize).await?;
     // Plugins may look at the name that the client gave.
-    let generates = name_of(&write.proposed).is_empty();
-    pass(write, context, Is::Preconditions..=Is::Prepare).await?;
-    let attempts = if generates { GENERATED_NAMES_MAX } else { 1 };
+    let has_no_name = name_of(&write.proposed).is_empty();
+    pass(write, context, Is::Preconditions..=Is::Plan).await?;
+    let attempts = if has_no_name { GENERATED_NAMES_MAX } else { 1 };
+    let may_generate =
+        write.proposed["metadata"]["generateName"].as_str().is_some_and(|base| !base.is_empty());
     let lease = &write.target.lease;
     // As text it takes a tenth of what a second tree would. What has one round only is not kept.
-    let is_kept = generates || take_part(write.served());
+    let is_kept = has_no_name || take_part(write.served());
     let text = if is_kept { Value::to_string(&write.proposed) } else { String::new() };
     lease.charge(text.capacity())?;
     let kept = is_kept.then(|| Consumed::new(std::mem::take(&mut write.proposed), text.as_bytes()));
     for attempt in 1..=attempts {
         let _attempt = lease.scope();
         write.claims = WriteClaims::of_write(&context.claims, write.target, write.mode);
+        write.name_made = None;
         let created = create_once(write, context, kept.as_ref()).await;
         end_claims(write, &created).await;
         match created? {
@@ -90,7 +93,7 @@ pub(crate) async fn create(write: &mut Write<'_>, context: &Arc<Context>) -> Res
                 return Ok(object);
             }
             None if attempt < attempts => {}
-            None => return Err(taken(write, generates).await),
+            None => return Err(taken(write, may_generate).await),
         }
     }
     Err(Status::internal("no attempt to create was made"))
@@ -102,10 +105,13 @@ async fn create_once(
     context: &Arc<Context>,
     kept: Option<&Consumed<'_>>,
 ) -> Result<Option<Arc<Object>>, Status> {
+    let told_before = write.told.len();
     for _ in 0..ROUNDS_MAX {
         if let Some(kept) = kept {
             write.proposed = kept.take(&write.target.lease)?;
         }
+        // What an earlier round told is told again.
+        write.told.truncate(told_before);
         if pass(write, context, Is::Name..=Is::Claim).await? == Flow::Again {
             continue;
         }
@@ -119,8 +125,10 @@ async fn create_once(
 }
 
 /// The refusal of a name that is taken, if only by what is being deleted or cannot be read.
-async fn taken(write: &Write<'_>, generated: bool) -> Status {
-    let (served, name) = (write.served(), name_of(&write.proposed));
+///
+/// - `may_generate`: whether the object says what its name may begin with, be it that it has one.
+async fn taken(write: &Write<'_>, may_generate: bool) -> Status {
+    let (served, name) = (write.served(), write.name_taken.as_str());
     let mut status = Status::already_exists(served.group(), served.resource(), name);
     if let Some(store) = &write.store
         && let Ok(Some(found)) = store.live(&store.key(write.target.namespace(), name)).await
@@ -128,7 +136,7 @@ async fn taken(write: &Write<'_>, generated: bool) -> Status {
     {
         status.message.insert_str(0, "object is being deleted: ");
     }
-    if generated {
+    if may_generate {
         status = status.retry_after(1);
         status.message.push_str(", the server was not able to generate a unique name for the object");
     }

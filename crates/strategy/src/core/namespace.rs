@@ -17,14 +17,21 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
 
 pub fn defaults(namespace: &mut Members) {
+    label_with_name(namespace);
+    default_text(child_made(namespace, "status"), "phase", "Active");
+}
+
+/// Labels it with its name, if it has one by now.
+fn label_with_name(namespace: &mut Members) {
     let name = text(child_or_empty(namespace, "metadata"), "name").to_string();
     if !name.is_empty() {
         child_made(child_made(namespace, "metadata"), "labels").insert(NAME_LABEL.into(), name.into());
     }
-    default_text(child_made(namespace, "status"), "phase", "Active");
 }
 
 pub fn prepare_create(namespace: &mut Members, _: &Context<'_>) {
+    // A name that was made for it was not there for the defaults.
+    label_with_name(namespace);
     set(namespace, "status", Some(json!({"phase": "Active"})));
     let spec = child_made(namespace, "spec");
     if !texts(spec, "finalizers").any(|finalizer| finalizer == FINALIZER) {
