@@ -42,6 +42,10 @@ impl Plugin for NodeDeclaredFeatureValidator {
     ) -> Admitted<'a> {
         let node = object["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
         let (Some(old), Some(node)) = (write.old, node) else { return Eventual::Now(Ok(())) };
+        // It goes up with each change of the spec.
+        if old["metadata"]["generation"] == object["metadata"]["generation"] {
+            return Eventual::Now(Ok(()));
+        }
         let needed = FEATURES.iter().filter(|(_, is_needed)| is_needed(old, object)).map(|(name, _)| *name);
         let needed: Vec<&str> = needed.collect();
         if needed.is_empty() {
@@ -71,10 +75,20 @@ fn resizes_pod(old: &Value, new: &Value) -> bool {
 
 fn resizes_init_container(old: &Value, new: &Value) -> bool {
     let is_other = |(old, new): (&Value, &Value)| {
-        old["restartPolicy"] != "Always" && old["resources"] != new["resources"]
+        old["restartPolicy"] != "Always" && !are_the_same(&old["resources"], &new["resources"])
     };
     // Once: each container with the one in its place.
     init_containers(old).zip(init_containers(new)).any(is_other)
+}
+
+/// Whether two `ResourceRequirements` say the same: what is empty is as if it were not there.
+fn are_the_same(old: &Value, new: &Value) -> bool {
+    let said = |resources: &Value, member: &str| match &resources[member] {
+        Value::Object(quantities) if quantities.is_empty() => Value::Null,
+        Value::Array(claims) if claims.is_empty() => Value::Null,
+        said => said.clone(),
+    };
+    ["claims", "limits", "requests"].into_iter().all(|member| said(old, member) == said(new, member))
 }
 
 fn init_containers(pod: &Value) -> impl Iterator<Item = &Value> {
@@ -103,5 +117,17 @@ mod tests {
         assert_eq!(needed(&pod("1", "2", "1")), [false, true]);
         assert_eq!(needed(&pod("1", "1", "2")), [false, false], "a sidecar is resized everywhere");
         assert_eq!(needed(&json!({})), [true, false]);
+    }
+
+    #[test]
+    fn resources_that_are_left_out_are_those_that_say_nothing() {
+        let pod =
+            |resources: Value| json!({"spec": {"initContainers": [{"name": "i", "resources": resources}]}});
+        for nothing in [json!(null), json!({}), json!({"requests": {}, "claims": []})] {
+            assert!(!resizes_init_container(&pod(json!({})), &pod(nothing.clone())), "{nothing}");
+            assert!(resizes_init_container(&pod(json!({"limits": {"cpu": "1"}})), &pod(nothing)));
+        }
+        let left_out = json!({"spec": {"initContainers": [{"name": "i"}]}});
+        assert!(!resizes_init_container(&pod(json!({})), &left_out));
     }
 }

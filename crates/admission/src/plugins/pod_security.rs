@@ -146,7 +146,7 @@ impl Judgement {
             Judgement::Unknown(_) if write.of.resource == "pods" => Err(Status::internal(not_found(write))),
             Judgement::Found { standards, enforced: Some(found), .. } if !found.is_empty() => {
                 let why = format!("violates PodSecurity \"{}\": {}", standards.enforce, found.details());
-                Err(write.forbidden_as(name_asked(object), &why))
+                Err(write.forbidden_as(text(child_or_empty(object, "metadata"), "name"), &why))
             }
             _ => Ok(()),
         }
@@ -289,15 +289,6 @@ fn standards(namespace: &Members, security: &SecurityConfiguration) -> Standards
 
 fn labels(namespace: &Members) -> &Members {
     child_or_empty(child_or_empty(namespace, "metadata"), "labels")
-}
-
-/// The name that the client gave; none for one that was made for it.
-fn name_asked(pod: &Members) -> &str {
-    const MADE: usize = 5;
-    let meta = child_or_empty(pod, "metadata");
-    let (name, base) = (text(meta, "name"), text(meta, "generateName"));
-    let is_made = !base.is_empty() && name.len() == base.len() + MADE && name.starts_with(base);
-    if is_made { "" } else { name }
 }
 
 /// What pods of a namespace have against the level that it is given; that a level is given in vain.
