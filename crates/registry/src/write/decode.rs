@@ -186,7 +186,7 @@ pub(super) fn normalize(write: &mut Write<'_>) -> Result<(), Status> {
                 forget_system_fields(&mut write.proposed);
             }
         }
-        Input::Patch(_) => same_name(target, &write.proposed)?,
+        Input::Patch(_) => has_the_name(target, &write.proposed)?,
         Input::Apply(_) => {
             place(target, &mut write.proposed)?;
             has_the_name(target, &write.proposed)?;
