@@ -79,15 +79,19 @@ impl Kubelets {
             "log" => Some(LogOptions::read(asked.query, asked.name)?),
             _ => None,
         };
-        let PodPlace { node, container } = self.pod(&asked).await?;
-        if node.is_empty() {
+        let PodPlace { node: name, container } = self.pod(&asked).await?;
+        if name.is_empty() {
             return match log {
                 Some(_) => Ok(Some(ProxiedAnswer::Nothing)),
                 None => Err(Status::bad_request(format!("pod {} does not have a host assigned", asked.name))),
             };
         }
         let Some(config) = &self.config else { return Ok(None) };
-        let node = self.node(&node, config).await?;
+        let node = self.node(&name, config).await.map_err(|status| match status.reason {
+            // Upstream says it of what was asked for.
+            Reason::NotFound => Status::not_found("", "pods", &name),
+            _ => status,
+        })?;
         let of = (asked.namespace, asked.name, container.as_deref());
         let target = place::target(asked.subresource, of, asked.query, log.as_ref());
         let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;

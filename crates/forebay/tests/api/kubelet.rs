@@ -38,6 +38,7 @@ async fn with_kubelet(scratch: &Scratch) -> (Server, Client, Aggregated) {
     };
     admin.post(PODS, &pod("p", Some("n"))).await.expect(201);
     admin.post(PODS, &pod("q", None)).await.expect(201);
+    admin.post(PODS, &pod("lost", Some("gone"))).await.expect(201);
     (server, admin, kubelet)
 }
 
@@ -92,6 +93,10 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     assert_eq!(admin.get(&format!("{PODS}/none/log")).await.code, 404);
     let deleted = admin.ask(Ask::delete(format!("{PODS}/p/exec?container=a&command=ls"))).await;
     assert_eq!((deleted.code, admin.get(&format!("{PODS}/p/log/more")).await.code), (405, 404));
+    for subresource in ["log", "exec"] {
+        let lost = admin.get(&format!("{PODS}/lost/{subresource}?container=a")).await.json();
+        assert_eq!(said(&lost), "404 NotFound: pods \"gone\" not found", "{subresource}");
+    }
 
     // A kubelet that does not say more speaks what those before 1.36 did.
     for (protocol, code) in [
