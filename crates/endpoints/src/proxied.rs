@@ -13,7 +13,7 @@ use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
     Carried, ConnectRequest, Connects, Forwarded, Lasts, MESSAGE_PROTOCOLS, ProxiedAnswer, ProxiedBody,
-    ProxiedMessages, ProxyError, ProxyRoute, RequestBody, without_hops,
+    ProxiedMessages, ProxyError, ProxyRoute, RequestBody, asks_for_upgrade, without_hops,
 };
 use forebay_room::Held;
 use forebay_transport::websocket;
@@ -94,7 +94,8 @@ pub async fn answer(
         Err(why @ ProxyError::Unusable(_)) => return Ok(answer::text(status::BROKEN, format!("{why}\n"))),
         Err(why) => {
             tracing::debug!(group = &*route.group, %why, "a request could not be sent on");
-            return Ok(answer::text(status::UNAVAILABLE, format!("{why}\n")));
+            let told = why.told(asks_for_upgrade(&head.headers).is_some());
+            return Ok(answer::text(status::UNAVAILABLE, format!("{told}\n")));
         }
     };
     response.body_mut().set_lease(lease);

@@ -153,8 +153,7 @@ impl Kubelets {
             Forwarded { method, target: place.target, headers, client: asked.client, user: user(&asked) };
         match forward(&backend, &place.address, forwarded, body).await {
             Ok(answer) => Ok(answer),
-            Err(ProxyError::Full) => Err(full()),
-            Err(why) => Err(Status::internal(format!("error dialing backend: {why}"))),
+            Err(why) => Err(not_upgraded(&why)),
         }
     }
 
@@ -203,12 +202,9 @@ impl Kubelets {
         let forwarded = Forwarded { method, target, headers, client: asked.client, user: user(&asked) };
         match visit(&backend, &address, forwarded, links, body).await {
             Ok(answer) => Ok(Some(answer)),
+            Err(why) if is_upgrade => Err(not_upgraded(&why)),
             Err(ProxyError::Full) => Err(full()),
-            Err(why) if is_upgrade => Err(Status::internal(format!("error dialing backend: {why}"))),
-            Err(why) => {
-                let why = format!("error trying to reach service: {why}");
-                Err(Status::new(Reason::ServiceUnavailable, why))
-            }
+            Err(why) => Err(Status::new(Reason::ServiceUnavailable, why.told(false))),
         }
     }
 
@@ -320,6 +316,14 @@ fn full() -> Status {
     Status::new(Reason::TooManyRequests, "too many requests are on their way there").retry_after(1)
 }
 
+/// Why a connection was not upgraded, as upstream has it: in plain words and for no reason that it knows.
+fn not_upgraded(why: &ProxyError) -> Status {
+    match why {
+        ProxyError::Full => full(),
+        why => Status::new(Reason::Unknown, why.told(true)),
+    }
+}
+
 fn is_well(code: StatusCode) -> bool {
     (StatusCode::OK..=StatusCode::PARTIAL_CONTENT).contains(&code)
 }
@@ -345,6 +349,15 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn why_a_connection_was_not_upgraded_is_said_in_plain_words() {
+        let refused = ProxyError::Unreached("dial tcp 10.0.0.1:1: connect: connection refused".to_owned());
+        let status = not_upgraded(&refused);
+        let why = "error dialing backend: dial tcp 10.0.0.1:1: connect: connection refused";
+        assert_eq!((status.reason, &*status.message), (Reason::Unknown, why));
+        assert_eq!(not_upgraded(&ProxyError::Full).reason, Reason::TooManyRequests);
+    }
 
     #[test]
     fn older_kubelets_are_asked_for_the_protocols_that_they_speak_over_websocket() {
