@@ -16,8 +16,9 @@ use forebay_proxy::{
     Visits, forward, visit,
 };
 use forebay_registry::Registry;
-use http::header::{LOCATION, SEC_WEBSOCKET_PROTOCOL};
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::header::{CONTENT_TYPE, LOCATION, SEC_WEBSOCKET_PROTOCOL};
+use http::response::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use crate::credentials::KubeletCredentials;
 use crate::ends::{self, End, Ends};
@@ -129,7 +130,7 @@ impl Kubelets {
             Err(why) => return Err(failed(&url, &why.to_string())),
         };
         if is_well(head.status) {
-            return Ok(ProxiedAnswer::Carried(head, carried));
+            return Ok(ProxiedAnswer::Carried(as_text(head), carried));
         }
         let location = head.headers.get(LOCATION).and_then(|location| location.to_str().ok());
         if let (301..=303 | 307 | 308, Some(location)) = (head.status.as_u16(), location) {
@@ -324,6 +325,15 @@ fn not_upgraded(why: &ProxyError) -> Status {
     }
 }
 
+/// The head of a log, whatever its kubelet takes it for: a browser is not to show as a page what a program
+/// has written.
+fn as_text(mut head: Parts) -> Parts {
+    head.status = StatusCode::OK;
+    head.headers.clear();
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    head
+}
+
 fn is_well(code: StatusCode) -> bool {
     (StatusCode::OK..=StatusCode::PARTIAL_CONTENT).contains(&code)
 }
@@ -346,9 +356,17 @@ fn asked_for_no_upgrade(asked: &ConnectRequest<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::options::Query;
-    use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn a_log_is_text_whatever_its_kubelet_takes_it_for() {
+        let answered = http::Response::builder().status(206).header("content-type", "text/html");
+        let answered = answered.header("set-cookie", "a=b").header("content-length", "7").body(());
+        let head = as_text(answered.expect("an answer").into_parts().0);
+        let want: HeaderMap = [(CONTENT_TYPE, HeaderValue::from_static("text/plain"))].into_iter().collect();
+        assert_eq!((head.status, head.headers), (StatusCode::OK, want));
+    }
 
     #[test]
     fn why_a_connection_was_not_upgraded_is_said_in_plain_words() {
