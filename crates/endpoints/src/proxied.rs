@@ -256,7 +256,10 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
         ProxiedAnswer::Carried(parts, carried) => {
             let readers = (&handler.stalled_readers, &head.channel);
             let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
-            response(parts, Content::Proxied(body))
+            let mut response = response(parts, Content::Proxied(body));
+            // Beside what the other server says of it, as upstream has it.
+            response.headers_mut().append(header::CACHE_CONTROL, answer::CACHE_CONTROL);
+            response
         }
         ProxiedAnswer::Moved(location) => moved(&location),
         ProxiedAnswer::Nothing => nothing(),

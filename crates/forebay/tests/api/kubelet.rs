@@ -65,7 +65,7 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     let log = admin.ask(log).await;
     assert_eq!((log.code, log.text()), (200, "/containerLogs/default/p/a?follow=true&tailLines=5\n"));
     let told = ["content-type", "cache-control", "x-own"].map(|name| log.header(name));
-    assert_eq!(told, ["text/plain", "", ""], "as a text, whatever the kubelet says");
+    assert_eq!(told, ["text/plain", "no-cache, private", ""], "as a text, whatever the kubelet says");
     let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
     assert!(asked.all("x-remote-user").is_empty() && asked.all("authorization").is_empty());
     assert!(

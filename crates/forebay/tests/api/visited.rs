@@ -118,6 +118,7 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         let links = format!("<a href=\"{proxy}/there?a=1\">/x</a><img src={proxy}/i.png><a href=\"b\">");
         assert_eq!((page.code, page.text()), (200, &*links));
         assert_eq!(page.header("access-control-allow-origin"), "");
+        assert_eq!(page.header("cache-control"), "no-cache, private");
         let [asked] = &site.asked()[..] else { panic!("asked once") };
         assert!(asked.starts_with("GET /a%20b/?x=%2F HTTP/1.1\r\n"), "{asked}");
         let asked = asked.to_ascii_lowercase();
