@@ -398,6 +398,7 @@ mod tests {
             (parts(&["a", "b"]), "", "/a/b"),
             (parts(&["a b", "ü", "x?y"]), "/", "/a%20b/%C3%BC/x%3Fy/"),
             (parts(&["..", "x"]), "", "/x"),
+            (parts(&["", "x", "", "y"]), "//", "/x/y/"),
         ] {
             let asked =
                 format!("{PREFIX}{}{end}", rest.iter().map(|it| format!("/{it}")).collect::<String>());

@@ -134,6 +134,10 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         let sent_on = admin.get(&format!("{proxy}/moved")).await;
         assert_eq!((sent_on.code, sent_on.header("location")), (302, &*format!("{proxy}/there/")));
         assert_eq!(admin.get(&format!("{proxy}/text")).await.text(), "<a href=\"/x\">");
+        site.asked();
+        assert_eq!(admin.get(&format!("{proxy}//a//b//")).await.code, 200);
+        let [asked] = &site.asked()[..] else { panic!("asked once") };
+        assert!(asked.starts_with("GET /a/b/ HTTP/1.1\r\n"), "{asked}");
         let named = format!("{PODS}/http:p:{}/proxy/text", site.port);
         let made = admin.post(&named, &json!({ "a": 1 })).await;
         assert_eq!((made.code, made.text()), (200, "<a href=\"/x\">"));
@@ -143,6 +147,7 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         ("own/proxy/", "400 BadRequest: address not allowed"),
         ("a:b:c:d/proxy/", "400 BadRequest: invalid pod request \"a:b:c:d\""),
         ("none/proxy/", "404 NotFound: pods \"none\" not found"),
+        ("/p/proxy/x", "404 NotFound: the server could not find the requested resource"),
     ] {
         assert_eq!(said(&admin.get(&format!("{PODS}/{path}")).await.json()), why, "{path}");
     }
