@@ -529,6 +529,10 @@ async fn who_is_not_there_is_told_of_in_upstreams_words() {
     world.is("False", "ServiceNotFound").await;
     let lost = format!("{{name=\"{VERSION}.{GROUP}\",reason=\"ServiceNotFound\"}} 1");
     world.is_counted(&format!("aggregator_unavailable_apiservice_total{lost}")).await;
+    let local = json!({ "spec": { "service": null, "caBundle": null } });
+    let local = Ask::patch(API_SERVICE, "application/merge-patch+json", local.to_string());
+    world.admin.ask(local).await.expect(200);
+    assert_eq!(world.is("True", "Local").await, "Local APIServices are always available");
     world.admin.delete(API_SERVICE).await.expect(200);
     let gone = timeout(WAIT, async {
         while world.admin.get(FLUNDERS).await.code != 404 {
