@@ -106,7 +106,7 @@ impl KubeletFiles {
         warnings: &mut Vec<String>,
     ) -> Result<Option<KubeletFiles>, Error> {
         let Some(files) = &decided.client else { return Ok(None) };
-        let client = GivenServing::read(files, None, now, warnings)?.pair;
+        let client = given::read_client(files, now, warnings)?;
         let authority = decided.authority.as_deref().map(given::read_authorities).transpose()?;
         Ok(Some(KubeletFiles { client, authority }))
     }
@@ -289,7 +289,7 @@ impl Given {
             audit: audit_files::read(&config.audit, warnings)?,
             proxy_ca,
             proxy_client: match &config.front_proxy.client {
-                Some(files) => Some(GivenServing::read(files, None, now, warnings)?.pair),
+                Some(files) => Some(given::read_client(files, now, warnings)?),
                 None => None,
             },
             kubelets: KubeletFiles::read(&config.kubelets, now, warnings)?,
