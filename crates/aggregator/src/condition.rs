@@ -3,7 +3,7 @@
 //! In: what was found out. Out: the condition in kube-aggregator's words, written where it is another than
 //! before. Never: a write that changes nothing.
 //!
-//! Source: kube-aggregator v0.36.3 `controllers/status/remote/remote_available_controller.go`.
+//! Source: kube-aggregator v0.36.3 `controllers/status/{remote,local}`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -38,6 +38,12 @@ impl Condition {
     pub fn passed() -> Condition {
         let (status, reason) = ("True".into(), "Passed".into());
         Condition { status, reason, message: "all checks passed".to_owned() }
+    }
+
+    /// Nobody else serves it.
+    pub fn local() -> Condition {
+        let (status, reason) = ("True".into(), "Local".into());
+        Condition { status, reason, message: "Local APIServices are always available".to_owned() }
     }
 
     pub fn failed(reason: &'static str, message: String) -> Condition {
@@ -82,7 +88,9 @@ impl Condition {
             Err(status) if status.reason == Reason::NotFound => return Ok(Written::Gone),
             Err(status) => return Err(status),
         };
-        if value["metadata"]["uid"] != uid {
+        // By now it may be served by somebody else, or by nobody else.
+        let is_local = value["spec"]["service"].is_null();
+        if value["metadata"]["uid"] != uid || is_local != (*self == Condition::local()) {
             return Ok(Written::Gone);
         }
         let before = Condition::of(&value);

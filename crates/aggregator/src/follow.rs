@@ -6,6 +6,7 @@
 //!
 //! Owner of what is known: this task.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,10 +22,10 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use crate::check;
-use crate::condition::Written;
+use crate::condition::{Condition, Written};
 use crate::documents;
-use crate::known::{Question, Registrations, Task};
-use crate::limits::{LOOKS_MAX, NOTICES_MAX, READS_MAX};
+use crate::known::{Question, Registrations, Task, retry};
+use crate::limits::{LOCAL_ATTEMPTS_MAX, LOOKS_MAX, NOTICES_MAX, READS_MAX};
 use crate::registered::{self, Registered};
 use crate::{Aggregator, AggregatorConfig};
 
@@ -56,6 +57,8 @@ struct Following {
     aggregator: Aggregator,
     served: Arc<Served>,
     known: Registrations,
+    // name -> uid of those that nobody else serves and that do not say so yet
+    local: BTreeMap<String, String>,
 }
 
 /// Where services are, as this server has them.
@@ -72,11 +75,12 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
     };
     let reach = Arc::new(OfRegistry { registry: registry.clone() });
     let spoken = Arc::new(config.spoken.clone());
-    let mut following =
-        Following { config, spoken, reach, registry, aggregator, served, known: Registrations::default() };
+    let (known, local) = (Registrations::default(), BTreeMap::new());
+    let mut following = Following { config, spoken, reach, registry, aggregator, served, known, local };
     // Of services and of endpoints, while they matter to somebody.
     let mut behind: Vec<Informer> = Vec::new();
     let (mut looks, mut questions) = (FuturesUnordered::new(), FuturesUnordered::new());
+    let mut written = FuturesUnordered::new();
     loop {
         following.take_in(&mut services);
         match (following.known.is_empty(), behind.is_empty()) {
@@ -94,6 +98,10 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
             let Some(question) = following.known.next_question(now) else { break };
             questions.push(ask(question, following.registry.clock().clone()));
         }
+        while written.len() < LOOKS_MAX {
+            let Some((name, uid)) = following.local.pop_first() else { break };
+            written.push(say_local(following.registry.clone(), following.served.clone(), name, uid));
+        }
         let look = following.known.next_due().filter(|_| looks.len() < LOOKS_MAX);
         let question = following.known.next_question_due().filter(|_| questions.len() < READS_MAX);
         let due = look.into_iter().chain(question).min();
@@ -107,6 +115,7 @@ pub async fn run(config: AggregatorConfig, registry: Registry, aggregator: Aggre
         tokio::select! {
             Some(found) = looks.next() => following.found(found),
             Some(said) = questions.next() => following.said(said),
+            Some(()) = written.next() => {}
             () = services.ready() => {}
             () = any_ready(&mut behind) => {}
             () = alarm => {}
@@ -166,6 +175,18 @@ async fn look(registry: Registry, served: Arc<Served>, task: Task, aggregator: A
     Found { name, route, is_available, is_well: is_available && is_written }
 }
 
+/// Says of one that nobody else serves it. Where that cannot be written for long, it is said once the
+/// APIService is told of again.
+async fn say_local(registry: Registry, served: Arc<Served>, name: String, uid: String) {
+    for failures in 1..=LOCAL_ATTEMPTS_MAX {
+        match Condition::local().write(&registry, &served, &name, &uid).await {
+            Ok(_) => return,
+            Err(status) => tracing::debug!(name, why = status.message, "its condition is not written yet"),
+        }
+        registry.clock().sleep(retry(failures)).await;
+    }
+}
+
 /// Asks one what it serves.
 async fn ask(question: Question, clock: Clock) -> Said {
     let Question { name, path, route, told } = question;
@@ -219,10 +240,16 @@ impl Following {
                 return self.gone(object.name());
             }
         };
-        let Some(registered) = Registered::read(&value) else { return self.gone(object.name()) };
-        let is_available = registered::is_available(&value);
         let uid = value["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let name = object.name().to_owned();
+        let Some(registered) = Registered::read(&value) else {
+            // One that was new said so from the beginning; this one was another server's.
+            if Condition::of(&value) != Some(Condition::local()) {
+                self.local.insert(name, uid);
+            }
+            return self.gone(object.name());
+        };
+        let is_available = registered::is_available(&value);
         if let Some(entry) = self.known.same(&name, &uid, &registered) {
             entry.route.set_available(is_available);
             return false;

@@ -254,7 +254,8 @@ impl Registration {
     }
 }
 
-fn retry(failures: u32) -> Duration {
+/// Before one is looked at again, or its condition is written again, after so many failures.
+pub fn retry(failures: u32) -> Duration {
     RETRY.0.saturating_mul(1 << failures.saturating_sub(1).min(20)).min(RETRY.1)
 }
 

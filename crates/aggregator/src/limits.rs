@@ -14,6 +14,9 @@ pub const DOCUMENTS_EVERY: Duration = Duration::from_secs(60);
 /// Before one that is not there is looked at again: doubled from the first to the second.
 pub const RETRY: (Duration, Duration) = (Duration::from_millis(50), LOOK_EVERY);
 
+/// Attempts to say of an APIService that nobody else serves it, with these pauses between: some 4 min.
+pub const LOCAL_ATTEMPTS_MAX: u32 = 16;
+
 /// How long one answer may take. As kube-aggregator.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(5);
 

@@ -6,6 +6,8 @@
 //!
 //! Source: kube-apiserver v1.36.3 `controlplane/controller/clusterauthenticationtrust`.
 
+use std::collections::HashSet;
+
 use forebay_apimachinery::Status;
 use forebay_apimachinery::options::ListOptions;
 use forebay_catalog::Target;
@@ -60,14 +62,12 @@ impl PublishedAuthentication {
     }
 }
 
-/// Ours and those that were published behind them, each once. Where any name will do, no others are asked
-/// for.
+/// Those that were published and ours behind them, each once: two servers that publish different ones agree
+/// on the same text, or each would write over what the other has written, without an end.
 fn joined(published: &str, ours: &[String]) -> String {
     let before: Vec<String> = serde_json::from_str(published).unwrap_or_default();
-    let mut all = ours.to_vec();
-    if !ours.is_empty() {
-        all.extend(before.into_iter().filter(|one| !ours.contains(one)));
-    }
+    let mut known = HashSet::new();
+    let all: Vec<&String> = before.iter().chain(ours).filter(|one| known.insert(one.as_str())).collect();
     json!(all).to_string()
 }
 
@@ -165,9 +165,20 @@ mod tests {
     #[test]
     fn what_other_servers_published_stays_and_is_not_doubled() {
         let ours = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(joined("[\"b\",\"c\"]", &ours), "[\"a\",\"b\",\"c\"]");
-        assert_eq!(joined("[\"a\",\"b\",\"c\"]", &ours), "[\"a\",\"b\",\"c\"]");
+        assert_eq!(joined("[\"b\",\"c\"]", &ours), "[\"b\",\"c\",\"a\"]");
+        assert_eq!(joined("[\"a\",\"b\",\"c\",\"a\"]", &ours), "[\"a\",\"b\",\"c\"]");
         assert_eq!(joined("nonsense", &ours), "[\"a\",\"b\"]");
-        assert_eq!(joined("[\"a\"]", &[]), "[]", "any will do");
+        assert_eq!(joined("[\"a\"]", &[]), "[\"a\"]");
+        assert_eq!(joined("", &[]), "[]", "any will do");
+    }
+
+    #[test]
+    fn two_servers_agree_on_what_is_published() {
+        let lists: [&[&str]; 4] = [&["a", "b"], &["b", "a"], &["c"], &[]];
+        let lists = lists.map(|list| list.iter().map(|one| (*one).to_owned()).collect::<Vec<String>>());
+        for (one, two) in lists.iter().flat_map(|one| lists.iter().map(move |two| (one, two))) {
+            let both = joined(&joined("", one), two);
+            assert_eq!((joined(&both, one), joined(&both, two)), (both.clone(), both), "{one:?} {two:?}");
+        }
     }
 }

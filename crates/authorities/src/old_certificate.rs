@@ -1,15 +1,15 @@
-//! Client certificates of X.509 version 1, which `openssl x509 -req` makes unless it is told otherwise: they
-//! have no extensions, and the library that judges the others does not read them.
+//! Certificates of X.509 version 1, which `openssl x509 -req` makes unless it is told otherwise: they have no
+//! extensions, and the library that judges the others does not read them.
 //!
-//! In: a certificate of that version. Out: whether the client has its key. Such a certificate says nothing of
-//! its use, which means any; it is taken only from an authority itself, without intermediates. Never: of a
-//! server, which has to say its names in an extension.
+//! In: a certificate of that version. Out: whether somebody has its key. Such a certificate says nothing of
+//! its use, which means any; it is taken only from an authority itself, without intermediates. Never: a
+//! server's that has to be who it is called, which its names in an extension would say.
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
-use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
-use rustls::sign::public_key_to_spki;
-use rustls::{CertificateError, DigitallySignedStruct, Error};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+use rustls::sign::{CertifiedKey, public_key_to_spki};
+use rustls::{CertificateError, DigitallySignedStruct, Error, InconsistentKeys};
 use x509_parser::prelude::{X509Certificate, X509Version};
 
 use crate::authority::parsed;
@@ -56,6 +56,29 @@ pub fn verify_tls12(
         Ok(HandshakeSignatureValid::assertion())
     } else {
         Err(CertificateError::BadSignature.into())
+    }
+}
+
+/// A certificate with its chain, of that version, too, and its key.
+///
+/// # Errors
+/// They cannot be read, or do not belong together.
+pub fn certified_key(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, Error> {
+    let Some(leaf) = chain.first().filter(|leaf| is_old(leaf)) else {
+        return CertifiedKey::from_der(chain, key, provider);
+    };
+    let key = provider.key_provider.load_private_key(key)?;
+    let is_its = {
+        let leaf = read(leaf)?;
+        key.public_key().is_none_or(|public| public.as_ref() == leaf.public_key().raw)
+    };
+    match is_its {
+        true => Ok(CertifiedKey::new(chain, key)),
+        false => Err(InconsistentKeys::KeyMismatch.into()),
     }
 }
 

@@ -27,7 +27,7 @@ pub type HttpResponse = Response<ResponseBody>;
 pub type Readers<'a> = (&'a StalledReaders, &'a ResponseChannel);
 
 /// What kube-apiserver sends with everything: answers are about now and for this client.
-const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-cache, private");
+pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-cache, private");
 
 /// A response of `code` with a body of `content_type`.
 pub fn response(code: StatusCode, content_type: &'static str, body: ResponseBody) -> HttpResponse {

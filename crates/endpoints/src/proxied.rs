@@ -13,7 +13,7 @@ use forebay_catalog::Target;
 use forebay_proxy::limits::{REQUEST_BYTES, WATCH_BYTES};
 use forebay_proxy::{
     Carried, ConnectRequest, Connects, Forwarded, Lasts, MESSAGE_PROTOCOLS, ProxiedAnswer, ProxiedBody,
-    ProxiedMessages, ProxyError, ProxyRoute, RequestBody, without_hops,
+    ProxiedMessages, ProxyError, ProxyRoute, RequestBody, asks_for_upgrade, without_hops,
 };
 use forebay_room::Held;
 use forebay_transport::websocket;
@@ -94,7 +94,8 @@ pub async fn answer(
         Err(why @ ProxyError::Unusable(_)) => return Ok(answer::text(status::BROKEN, format!("{why}\n"))),
         Err(why) => {
             tracing::debug!(group = &*route.group, %why, "a request could not be sent on");
-            return Ok(answer::text(status::UNAVAILABLE, format!("{why}\n")));
+            let told = why.told(asks_for_upgrade(&head.headers).is_some());
+            return Ok(answer::text(status::UNAVAILABLE, format!("{told}\n")));
         }
     };
     response.body_mut().set_lease(lease);
@@ -255,7 +256,10 @@ fn passed_on(handler: &Handler, head: &Head, answer: ProxiedAnswer, lasts: Lasts
         ProxiedAnswer::Carried(parts, carried) => {
             let readers = (&handler.stalled_readers, &head.channel);
             let body = ProxiedBody::new(carried, lasts, readers, handler.clock.clone());
-            response(parts, Content::Proxied(body))
+            let mut response = response(parts, Content::Proxied(body));
+            // Beside what the other server says of it, as upstream has it.
+            response.headers_mut().append(header::CACHE_CONTROL, answer::CACHE_CONTROL);
+            response
         }
         ProxiedAnswer::Moved(location) => moved(&location),
         ProxiedAnswer::Nothing => nothing(),

@@ -36,7 +36,7 @@ pub struct RequestInfo {
     pub named_in_path: bool,
     /// The deprecated `/watch/` form.
     pub path_form: bool,
-    /// A segment is empty, which no resource's path has.
+    /// A segment is empty, which no resource's path has; but what follows `proxy` may.
     pub is_malformed: bool,
     /// What it is confined to, as far as that can be read; none for most.
     pub confined: Option<Arc<Confined>>,
@@ -88,10 +88,13 @@ impl RequestInfo {
             }
         };
         info.is_resource = true;
-        info.is_malformed =
-            path.starts_with("//") || path.ends_with("//") || parts.iter().any(|part| part.is_empty());
         let rest = info.read_verb(method, rest).ok_or_else(|| PathError::Incomplete(path.clone()))?;
         info.read_parts(rest);
+        // What follows `proxy` is a path of whoever is asked there.
+        let of_theirs = if info.subresource == "proxy" { info.rest.len() } else { 0 };
+        let own = &parts[..parts.len() - of_theirs];
+        let ends_badly = path.ends_with("//") && info.subresource != "proxy";
+        info.is_malformed = path.starts_with("//") || ends_badly || own.iter().any(|part| part.is_empty());
         info.complete_verb(query);
         info.confine(query);
         info.path = path;
@@ -312,6 +315,10 @@ mod tests {
             ("GET", "/apis/g.io/v1/watch/namespaces/a/bars/b", "watch g.io/v1 a/bars/ b path-form"),
             ("GET", "/api/v1/watch", "unable to determine kind and namespace from url, /api/v1/watch"),
             ("GET", "/api/v1/namespaces/a/pods/p/proxy/x/y", "get /v1 a/pods/proxy p +x/y"),
+            ("GET", "/api/v1/namespaces/a/pods/p/proxy//x//y//", "get /v1 a/pods/proxy p +/x//y"),
+            ("GET", "/api/v1/namespaces/a/pods/p/proxy//", "get /v1 a/pods/proxy p"),
+            ("GET", "/api/v1/namespaces//pods/p/proxy/x", "get /v1 /pods/proxy p malformed +x"),
+            ("GET", "/api/v1/namespaces/a/pods/p/log//x", "get /v1 a/pods/log p malformed +/x"),
             ("GET", "/api/v1/namespaces/a/pods/p%2Flog", "get /v1 a/pods/log p"),
             ("GET", "/api/v1/namespaces/a/secrets/%C3%A9", "get /v1 a/secrets/ é"),
             ("GET", "/api/v1/namespaces/a/secrets/%zz", "invalid URL escape"),

@@ -441,7 +441,7 @@ impl Sources {
 
     fn proxy_client(&self, now: Timestamp, warnings: &mut Vec<String>) -> Result<KeyPairPem, Error> {
         match &self.config.front_proxy.client {
-            Some(files) => Ok(GivenServing::read(files, None, now, warnings)?.pair),
+            Some(files) => Ok(given::read_client(files, now, warnings)?),
             None => Err(Error::Serve("no certificate for aggregated servers was given".to_owned())),
         }
     }

@@ -29,6 +29,7 @@ use forebay_pki::front_proxy::{self, FrontProxy};
 use forebay_pki::given::{self, GivenServing};
 use forebay_pki::private_files;
 use forebay_pki::signing::SigningAuthority;
+use forebay_pki::trust;
 use forebay_pki::{self as pki, KeyPairPem, Pki};
 use forebay_registry::PluginSettings;
 use forebay_spans::TracingConfiguration;
@@ -105,7 +106,7 @@ impl KubeletFiles {
         warnings: &mut Vec<String>,
     ) -> Result<Option<KubeletFiles>, Error> {
         let Some(files) = &decided.client else { return Ok(None) };
-        let client = GivenServing::read(files, None, now, warnings)?.pair;
+        let client = given::read_client(files, now, warnings)?;
         let authority = decided.authority.as_deref().map(given::read_authorities).transpose()?;
         Ok(Some(KubeletFiles { client, authority }))
     }
@@ -257,6 +258,18 @@ impl Given {
             // Keys and all: it is made something of when the store is opened.
             forebay_encryption::read_configuration(&given.file, given.reload).map_err(Error::Serve)?;
         }
+        let proxy_ca = match config.front_proxy.client_ca_file.as_deref() {
+            Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
+            None => None,
+        };
+        if let (Some(clients), Some(proxies), []) =
+            (&client_ca, &proxy_ca, &*config.front_proxy.allowed_names)
+            && trust::overlap(clients, proxies)
+        {
+            let why = "--requestheader-client-ca-file and --client-ca-file have an authority in common: \
+                       without --requestheader-allowed-names every client could act as anybody";
+            return Err(Error::Conflict(why.to_owned()));
+        }
         let accounts = &config.authentication.service_accounts;
         Ok(Self {
             serving,
@@ -274,12 +287,9 @@ impl Given {
             authentication: AuthenticationFiles::read(&config.authentication)?,
             tracing: config.operating.tracing_file.as_deref().map(tracing_file::read).transpose()?,
             audit: audit_files::read(&config.audit, warnings)?,
-            proxy_ca: match config.front_proxy.client_ca_file.as_deref() {
-                Some(path) => Some(given::read_client_authorities(path, now, warnings)?),
-                None => None,
-            },
+            proxy_ca,
             proxy_client: match &config.front_proxy.client {
-                Some(files) => Some(GivenServing::read(files, None, now, warnings)?.pair),
+                Some(files) => Some(given::read_client(files, now, warnings)?),
                 None => None,
             },
             kubelets: KubeletFiles::read(&config.kubelets, now, warnings)?,

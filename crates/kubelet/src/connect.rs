@@ -16,8 +16,9 @@ use forebay_proxy::{
     Visits, forward, visit,
 };
 use forebay_registry::Registry;
-use http::header::{LOCATION, SEC_WEBSOCKET_PROTOCOL};
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::header::{CONTENT_TYPE, LOCATION, SEC_WEBSOCKET_PROTOCOL};
+use http::response::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use crate::credentials::KubeletCredentials;
 use crate::ends::{self, End, Ends};
@@ -79,15 +80,19 @@ impl Kubelets {
             "log" => Some(LogOptions::read(asked.query, asked.name)?),
             _ => None,
         };
-        let PodPlace { node, container } = self.pod(&asked).await?;
-        if node.is_empty() {
+        let PodPlace { node: name, container } = self.pod(&asked).await?;
+        if name.is_empty() {
             return match log {
                 Some(_) => Ok(Some(ProxiedAnswer::Nothing)),
                 None => Err(Status::bad_request(format!("pod {} does not have a host assigned", asked.name))),
             };
         }
         let Some(config) = &self.config else { return Ok(None) };
-        let node = self.node(&node, config).await?;
+        let node = self.node(&name, config).await.map_err(|status| match status.reason {
+            // Upstream says it of what was asked for.
+            Reason::NotFound => Status::not_found("", "pods", &name),
+            _ => status,
+        })?;
         let of = (asked.namespace, asked.name, container.as_deref());
         let target = place::target(asked.subresource, of, asked.query, log.as_ref());
         let target = target.parse().map_err(|why| Status::bad_request(format!("no such path: {why}")))?;
@@ -125,7 +130,7 @@ impl Kubelets {
             Err(why) => return Err(failed(&url, &why.to_string())),
         };
         if is_well(head.status) {
-            return Ok(ProxiedAnswer::Carried(head, carried));
+            return Ok(ProxiedAnswer::Carried(as_text(head), carried));
         }
         let location = head.headers.get(LOCATION).and_then(|location| location.to_str().ok());
         if let (301..=303 | 307 | 308, Some(location)) = (head.status.as_u16(), location) {
@@ -149,8 +154,7 @@ impl Kubelets {
             Forwarded { method, target: place.target, headers, client: asked.client, user: user(&asked) };
         match forward(&backend, &place.address, forwarded, body).await {
             Ok(answer) => Ok(answer),
-            Err(ProxyError::Full) => Err(full()),
-            Err(why) => Err(Status::internal(format!("error dialing backend: {why}"))),
+            Err(why) => Err(not_upgraded(&why)),
         }
     }
 
@@ -199,12 +203,9 @@ impl Kubelets {
         let forwarded = Forwarded { method, target, headers, client: asked.client, user: user(&asked) };
         match visit(&backend, &address, forwarded, links, body).await {
             Ok(answer) => Ok(Some(answer)),
+            Err(why) if is_upgrade => Err(not_upgraded(&why)),
             Err(ProxyError::Full) => Err(full()),
-            Err(why) if is_upgrade => Err(Status::internal(format!("error dialing backend: {why}"))),
-            Err(why) => {
-                let why = format!("error trying to reach service: {why}");
-                Err(Status::new(Reason::ServiceUnavailable, why))
-            }
+            Err(why) => Err(Status::new(Reason::ServiceUnavailable, why.told(false))),
         }
     }
 
@@ -316,6 +317,23 @@ fn full() -> Status {
     Status::new(Reason::TooManyRequests, "too many requests are on their way there").retry_after(1)
 }
 
+/// Why a connection was not upgraded, as upstream has it: in plain words and for no reason that it knows.
+fn not_upgraded(why: &ProxyError) -> Status {
+    match why {
+        ProxyError::Full => full(),
+        why => Status::new(Reason::Unknown, why.told(true)),
+    }
+}
+
+/// The head of a log, whatever its kubelet takes it for: a browser is not to show as a page what a program
+/// has written.
+fn as_text(mut head: Parts) -> Parts {
+    head.status = StatusCode::OK;
+    head.headers.clear();
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    head
+}
+
 fn is_well(code: StatusCode) -> bool {
     (StatusCode::OK..=StatusCode::PARTIAL_CONTENT).contains(&code)
 }
@@ -338,9 +356,26 @@ fn asked_for_no_upgrade(asked: &ConnectRequest<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use forebay_apimachinery::options::Query;
-    use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn a_log_is_text_whatever_its_kubelet_takes_it_for() {
+        let answered = http::Response::builder().status(206).header("content-type", "text/html");
+        let answered = answered.header("set-cookie", "a=b").header("content-length", "7").body(());
+        let head = as_text(answered.expect("an answer").into_parts().0);
+        let want: HeaderMap = [(CONTENT_TYPE, HeaderValue::from_static("text/plain"))].into_iter().collect();
+        assert_eq!((head.status, head.headers), (StatusCode::OK, want));
+    }
+
+    #[test]
+    fn why_a_connection_was_not_upgraded_is_said_in_plain_words() {
+        let refused = ProxyError::Unreached("dial tcp 10.0.0.1:1: connect: connection refused".to_owned());
+        let status = not_upgraded(&refused);
+        let why = "error dialing backend: dial tcp 10.0.0.1:1: connect: connection refused";
+        assert_eq!((status.reason, &*status.message), (Reason::Unknown, why));
+        assert_eq!(not_upgraded(&ProxyError::Full).reason, Reason::TooManyRequests);
+    }
 
     #[test]
     fn older_kubelets_are_asked_for_the_protocols_that_they_speak_over_websocket() {

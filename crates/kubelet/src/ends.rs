@@ -17,7 +17,7 @@ use forebay_registry::Registry;
 use crate::connect::read;
 use crate::limits::{ADDRESSES_LOOKED_AT_MAX, NAME_BYTES_MAX, POD_BYTES_LOOKED_AT_MAX};
 use crate::members::{Passed, elements, members, number, of_object, text};
-use crate::place::{at, escape};
+use crate::place::{at, escape_part};
 
 /// Who listens.
 #[derive(Debug, PartialEq, Eq)]
@@ -341,7 +341,7 @@ pub fn path(asked: &str, rest: &[String]) -> String {
     }
     let mut path = String::new();
     for part in cleaned(&joined).split_inclusive('/') {
-        escape(part.strip_suffix('/').unwrap_or(part), &mut path);
+        escape_part(part.strip_suffix('/').unwrap_or(part), &mut path);
         if part.ends_with('/') {
             path.push('/');
         }
@@ -398,6 +398,8 @@ mod tests {
             (parts(&["a", "b"]), "", "/a/b"),
             (parts(&["a b", "ü", "x?y"]), "/", "/a%20b/%C3%BC/x%3Fy/"),
             (parts(&["..", "x"]), "", "/x"),
+            (parts(&["", "x", "", "y"]), "//", "/x/y/"),
+            (parts(&["$&+,:;=@", "!'()*[]"]), "", "/$&+,:;=@/%21%27%28%29%2A%5B%5D"),
         ] {
             let asked =
                 format!("{PREFIX}{}{end}", rest.iter().map(|it| format!("/{it}")).collect::<String>());

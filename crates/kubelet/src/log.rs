@@ -9,7 +9,7 @@
 use forebay_apimachinery::go_time::{self, Layout};
 use forebay_apimachinery::options::Query;
 use forebay_apimachinery::{Cause, CauseReason, Status};
-use jiff::Timestamp;
+use jiff::{SignedDuration, civil};
 
 /// What stands for no time at all.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
@@ -111,8 +111,10 @@ fn time(text: &str) -> Result<String, String> {
         return Ok(NO_TIME.to_owned());
     }
     let read = go_time::parse(Layout::Rfc3339, text)?;
-    let out_of_range = |_| format!("parsing time {text:?}: year out of range");
-    Ok(Timestamp::from_second(read.seconds).map_err(out_of_range)?.to_string())
+    // A timestamp of jiff's ends a day earlier than the years that are read.
+    let since = civil::date(1970, 1, 1).at(0, 0, 0, 0).checked_add(SignedDuration::from_secs(read.seconds));
+    let since = since.map_err(|_| format!("parsing time {text:?}: year out of range"))?;
+    Ok(format!("{since}Z"))
 }
 
 #[cfg(test)]
@@ -134,6 +136,8 @@ mod tests {
             ("container=c&tailLines=0&limitBytes=1&follow=yes", "follow=true&tailLines=0&limitBytes=1"),
             ("sinceTime=2026-01-02T03:04:05.9%2B01:00", "sinceTime=2026-01-02T02:04:05Z"),
             ("sinceTime=null", "sinceTime=0001-01-01T00:00:00Z"),
+            ("sinceTime=9999-12-31T23:59:59Z", "sinceTime=9999-12-31T23:59:59Z"),
+            ("sinceTime=0000-01-01T00:00:00Z", "sinceTime=0000-01-01T00:00:00Z"),
             ("insecureSkipTLSVerifyBackend=true&pretty=true", ""),
         ] {
             assert_eq!(told(query), Ok(want.to_owned()), "{query}");

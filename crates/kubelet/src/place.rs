@@ -236,11 +236,22 @@ pub fn target(
     target
 }
 
-pub fn escape(text: &str, out: &mut String) {
+fn escape(text: &str, out: &mut String) {
+    escape_but(text, "", out);
+}
+
+/// A part of a path as Go writes it: what is not escaped means something else there than its escape.
+pub fn escape_part(part: &str, out: &mut String) {
+    escape_but(part, "$&+,:;=@", out);
+}
+
+fn escape_but(text: &str, kept: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {
             b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) => {
+                out.push(char::from(byte));
+            }
             byte => out.push_str(&format!("%{byte:02X}")),
         }
     }

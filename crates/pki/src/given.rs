@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use std::path::Path;
+use x509_parser::prelude::{X509Certificate, X509Version};
 
 use crate::error::Error;
 use crate::key_pair::KeyPairPem;
@@ -47,11 +48,7 @@ impl GivenServing {
         let chain = files::certificates(&files.cert, &pair.cert)?;
         check_key(files, &chain, &pair.key)?;
         let cert = files::parsed(&files.cert, &chain[0])?;
-        let (begins, expires) = files::validity(&cert);
-        if now < begins || now >= expires {
-            let file = files.cert.display();
-            warnings.push(format!("certificate {file} is valid from {begins} to {expires} only"));
-        }
+        warn_of_its_time(&files.cert, &cert, now, warnings);
         let (names, asked_by) = (leaf::names_of(&cert), leaf::asked_by(&cert));
         let authority = authority(&files.cert, &chain, client_ca)?;
         Ok(Self { pair, authority, asked_by, names })
@@ -68,6 +65,52 @@ impl GivenServing {
     }
 }
 
+/// Reads a pair that is shown to other servers. Unlike one that is served, its certificate may be of X.509
+/// version 1, as `openssl x509 -req` makes them.
+///
+/// # Errors
+/// A file cannot be read, or the key is not that of the certificate.
+pub fn read_client(
+    files: &CertificateFiles,
+    now: Timestamp,
+    warnings: &mut Vec<String>,
+) -> Result<KeyPairPem, Error> {
+    let pair = KeyPairPem { cert: private_files::read(&files.cert)?, key: private_files::read(&files.key)? };
+    let chain = files::certificates(&files.cert, &pair.cert)?;
+    let cert = files::parsed(&files.cert, &chain[0])?;
+    match cert.version() {
+        X509Version::V1 => check_old_key(files, &cert, &pair.key)?,
+        _ => check_key(files, &chain, &pair.key)?,
+    }
+    warn_of_its_time(&files.cert, &cert, now, warnings);
+    Ok(pair)
+}
+
+fn warn_of_its_time(file: &Path, cert: &X509Certificate<'_>, now: Timestamp, warnings: &mut Vec<String>) {
+    let (begins, expires) = files::validity(cert);
+    if now < begins || now >= expires {
+        let file = file.display();
+        warnings.push(format!("certificate {file} is valid from {begins} to {expires} only"));
+    }
+}
+
+/// What serves does not read such a certificate, so its key is compared here.
+fn check_old_key(files: &CertificateFiles, cert: &X509Certificate<'_>, key: &str) -> Result<(), Error> {
+    let wrong = |reason: String| Error::unfit(&files.key, reason);
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|cause| wrong(format!("not a private key in PEM: {cause}")))?;
+    let key = ring::default_provider().key_provider.load_private_key(key);
+    let key = key.map_err(|cause| wrong(format!("cannot be used: {cause}")))?;
+    match key.public_key().is_none_or(|public| public.as_ref() == cert.public_key().raw) {
+        true => Ok(()),
+        false => Err(not_the_key(files)),
+    }
+}
+
+fn not_the_key(files: &CertificateFiles) -> Error {
+    Error::unfit(&files.key, format!("is not the private key of the certificate in {}", files.cert.display()))
+}
+
 /// With the code that will serve it, so that what passes here serves.
 fn check_key(files: &CertificateFiles, chain: &[CertificateDer<'static>], key: &str) -> Result<(), Error> {
     let wrong = |reason: String| Error::unfit(&files.key, reason);
@@ -75,9 +118,7 @@ fn check_key(files: &CertificateFiles, chain: &[CertificateDer<'static>], key: &
         .map_err(|cause| wrong(format!("not a private key in PEM: {cause}")))?;
     match CertifiedKey::from_der(chain.to_vec(), key, &ring::default_provider()) {
         Ok(_) => Ok(()),
-        Err(rustls::Error::InconsistentKeys(_)) => {
-            Err(wrong(format!("is not the private key of the certificate in {}", files.cert.display())))
-        }
+        Err(rustls::Error::InconsistentKeys(_)) => Err(not_the_key(files)),
         Err(cause) => Err(wrong(format!("cannot be used: {cause}"))),
     }
 }

@@ -307,3 +307,33 @@ fn a_certificate_is_asked_for_by_its_common_name_and_the_names_that_it_covers() 
         assert_eq!(asked_by(common_name), want, "{common_name}");
     }
 }
+
+#[test]
+fn what_is_shown_to_other_servers_may_be_of_version_1_and_is_that_of_the_key() {
+    use base64::Engine as _;
+    const VERSION: [u8; 5] = [0xa0, 3, 2, 1, 2];
+    let scratch = Scratch::new();
+    let mut params = rcgen::CertificateParams::default();
+    // Long enough for lengths of two bytes, before and after.
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "x".repeat(300));
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut der = params.self_signed(&key).expect("signed").der().to_vec();
+    // Nobody looks at its signature here.
+    assert_eq!((der[1], der[5], &der[8..13]), (0x82, 0x82, &VERSION[..]));
+    der.drain(8..13);
+    for at in [2, 6] {
+        let length = u16::from_be_bytes([der[at], der[at + 1]]) - VERSION.len() as u16;
+        der[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    }
+    let text = base64::engine::general_purpose::STANDARD.encode(&der);
+    let files = CertificateFiles { cert: scratch.new_path("crt"), key: scratch.new_path("key") };
+    fs::write(&files.cert, format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n"))
+        .expect("written");
+    let read = |key: &rcgen::KeyPair| {
+        fs::write(&files.key, key.serialize_pem()).expect("written");
+        given::read_client(&files, start(), &mut Vec::new()).map(|pair| pair.key)
+    };
+    assert_eq!(read(&key).expect("read"), key.serialize_pem());
+    let why = read(&rcgen::KeyPair::generate().expect("a key")).expect_err("another's").to_string();
+    assert!(why.ends_with(&format!("is not the private key of the certificate in {}", files.cert.display())));
+}

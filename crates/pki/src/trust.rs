@@ -3,6 +3,7 @@
 //! Bundles in PEM and the time go in, one bundle comes out. Never: an authority lost that another server put
 //! there.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -35,6 +36,13 @@ pub fn combined(published: &str, ours: &str, now: Timestamp) -> String {
     kept.iter().map(|certificate| pem::certificate(certificate)).collect()
 }
 
+/// Whether two bundles have an authority in common.
+pub fn overlap(one: &str, two: &str) -> bool {
+    let read =
+        |bundle: &str| CertificateDer::pem_slice_iter(bundle.as_bytes()).flatten().collect::<HashSet<_>>();
+    !read(one).is_disjoint(&read(two))
+}
+
 fn is_current(certificate: &CertificateDer<'_>, now: Timestamp) -> bool {
     files::parsed(Path::new(""), certificate).is_ok_and(|parsed| now < files::validity(&parsed).1)
 }
@@ -54,6 +62,13 @@ mod tests {
         let key = KeyPair::generate().expect("a key");
         let pem = params.self_signed(&key).expect("signed").pem();
         pem.replace("\r\n", "\n")
+    }
+
+    #[test]
+    fn bundles_overlap_by_one_authority() {
+        let (a, b, c) = (authority("a", 2090), authority("b", 2090), authority("c", 2090));
+        assert!(overlap(&format!("{a}{b}"), &format!("{c}{b}")));
+        assert!(!overlap(&format!("{a}{b}"), &c) && !overlap("", "") && !overlap(&a, "nonsense"));
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub struct ExtensionSubresource {
     pub subresource: Box<str>,
     #[serde(deserialize_with = "or_none")]
     pub response_kind: ExtensionKind,
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_none")]
+    pub accepted_types: Vec<ExtensionKind>,
     #[serde(deserialize_with = "or_none")]
     pub verbs: Vec<Box<str>>,
 }
@@ -205,8 +207,13 @@ impl Extension {
             let entry = &mut resources[at];
             match subresource {
                 Some(subresource) => {
+                    // Of one without a kind nothing is said of what it answers.
+                    let is_said = !response_kind.kind.is_empty();
                     let (subresource, verbs) = (subresource.into(), known.verbs);
-                    entry.subresources.push(ExtensionSubresource { subresource, response_kind, verbs });
+                    let response_kind = if is_said { response_kind } else { ExtensionKind::default() };
+                    let accepted_types = Vec::new();
+                    let told = ExtensionSubresource { subresource, response_kind, accepted_types, verbs };
+                    entry.subresources.push(told);
                 }
                 None => {
                     entry.response_kind = response_kind;
@@ -315,6 +322,24 @@ mod tests {
             ])
         );
         assert!(wardle("v1", 10).read_legacy(b"<html>").is_err());
+    }
+
+    #[test]
+    fn what_a_subresource_takes_is_told_and_one_without_a_kind_answers_none() {
+        let document = json!({ "items": [{ "metadata": { "name": "wardle.example.com" }, "versions": [
+            { "version": "v1", "resources": [{ "resource": "flunders", "subresources": [{
+                "subresource": "scale", "responseKind": { "kind": "Scale" }, "verbs": ["get"],
+                "acceptedTypes": [{ "group": "autoscaling", "version": "v1", "kind": "Scale" }],
+            }] }] },
+        ] }] });
+        let wardle = wardle("v1", 10);
+        let read = wardle.read_aggregated(document.to_string().as_bytes()).expect("a document");
+        let told = serde_json::to_value(&read[0].subresources[0]).expect("JSON");
+        let scale = json!({ "group": "autoscaling", "version": "v1", "kind": "Scale" });
+        assert_eq!(told["acceptedTypes"], json!([scale]));
+        let older = br#"{"resources":[{"name":"flunders/x","group":"other","version":"v9","kind":""}]}"#;
+        let read = wardle.read_legacy(older).expect("a document");
+        assert_eq!(read[0].subresources[0].response_kind, ExtensionKind::default());
     }
 
     #[test]

@@ -149,6 +149,27 @@ fn an_authority_that_is_not_in_its_time_is_warned_about() {
 }
 
 #[test]
+fn who_vouches_for_clients_and_for_proxies_has_to_say_which_are_proxies() {
+    let scratch = Scratch::new();
+    prepare(&scratch.path().join("other"), &[]).expect("prepared");
+    let file = |name: &str| scratch.path().join("other/data/pki").join(name).display().to_string();
+    let both = |clients: &str, proxies: &str| {
+        [
+            format!("--client-ca-file={}", file(clients)),
+            format!("--requestheader-client-ca-file={}", file(proxies)),
+        ]
+    };
+    let error = prepare(scratch.path(), &both("ca.crt", "ca.crt")).expect_err("anybody could be anybody");
+    let why = "--requestheader-client-ca-file and --client-ca-file have an authority in common: without \
+               --requestheader-allowed-names every client could act as anybody";
+    assert_eq!(error.line(), why);
+    let mut named = both("ca.crt", "ca.crt").to_vec();
+    named.push("--requestheader-allowed-names=front".to_owned());
+    prepare(scratch.path(), &named).expect("it says so");
+    prepare(scratch.path(), &both("ca.crt", "front-proxy/ca.crt")).expect("they are others");
+}
+
+#[test]
 fn a_missing_file_is_named_and_leaves_no_directory_behind() {
     for flag in
         ["token-auth-file", "client-ca-file", "service-account-key-file", "service-account-signing-key-file"]

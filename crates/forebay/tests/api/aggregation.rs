@@ -385,10 +385,11 @@ async fn a_server_that_answers_nothing_good_is_told_of_and_holds_up_nobody() {
     world.register().await;
     let hangs = world.admin.ask(Ask::get(format!("{FLUNDERS}/hang?timeout=1s")));
     let others = async {
-        for (wish, why) in [("cut", "EOF"), ("vanish", "EOF"), ("nonsense", ""), ("long-head", "")] {
+        for (wish, why) in [("cut", "EOF\n"), ("vanish", "EOF\n"), ("nonsense", ""), ("long-head", "")] {
             let reply = world.admin.get(&format!("{FLUNDERS}/{wish}")).await;
             assert_eq!(reply.code, 503, "{wish}: {}", reply.text());
-            assert!(reply.text().contains(why) && reply.text().len() < 200, "{wish}: {}", reply.text());
+            let why = format!("error trying to reach service: {why}");
+            assert!(reply.text().starts_with(&why) && reply.text().len() < 200, "{wish}: {}", reply.text());
         }
         let lied = world.admin.try_ask(Ask::get(format!("{FLUNDERS}/lies"))).await;
         assert!(lied.is_err(), "it is not as if that was all: {lied:?}");
@@ -528,6 +529,10 @@ async fn who_is_not_there_is_told_of_in_upstreams_words() {
     world.is("False", "ServiceNotFound").await;
     let lost = format!("{{name=\"{VERSION}.{GROUP}\",reason=\"ServiceNotFound\"}} 1");
     world.is_counted(&format!("aggregator_unavailable_apiservice_total{lost}")).await;
+    let local = json!({ "spec": { "service": null, "caBundle": null } });
+    let local = Ask::patch(API_SERVICE, "application/merge-patch+json", local.to_string());
+    world.admin.ask(local).await.expect(200);
+    assert_eq!(world.is("True", "Local").await, "Local APIServices are always available");
     world.admin.delete(API_SERVICE).await.expect(200);
     let gone = timeout(WAIT, async {
         while world.admin.get(FLUNDERS).await.code != 404 {

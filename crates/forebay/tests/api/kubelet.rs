@@ -38,6 +38,7 @@ async fn with_kubelet(scratch: &Scratch) -> (Server, Client, Aggregated) {
     };
     admin.post(PODS, &pod("p", Some("n"))).await.expect(201);
     admin.post(PODS, &pod("q", None)).await.expect(201);
+    admin.post(PODS, &pod("lost", Some("gone"))).await.expect(201);
     (server, admin, kubelet)
 }
 
@@ -63,6 +64,8 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     let log = Ask::get(format!("{PODS}/p/log?container=a&tailLines=5&follow=true")).header("cookie", "a=b");
     let log = admin.ask(log).await;
     assert_eq!((log.code, log.text()), (200, "/containerLogs/default/p/a?follow=true&tailLines=5\n"));
+    let told = ["content-type", "cache-control", "x-own"].map(|name| log.header(name));
+    assert_eq!(told, ["text/plain", "no-cache, private", ""], "as a text, whatever the kubelet says");
     let [asked] = &kubelet.asked()[..] else { panic!("asked once") };
     assert!(asked.all("x-remote-user").is_empty() && asked.all("authorization").is_empty());
     assert!(
@@ -90,6 +93,10 @@ async fn a_kubelet_is_asked_for_what_only_it_has() {
     let none = admin.post(&format!("{PODS}/p/exec?container=a&command=ls"), &json!({})).await;
     assert_eq!(said(&none.json()), "400 BadRequest: Upgrade request required");
     assert_eq!(admin.get(&format!("{PODS}/none/log")).await.code, 404);
+    for subresource in ["log", "exec"] {
+        let lost = admin.get(&format!("{PODS}/lost/{subresource}?container=a")).await.json();
+        assert_eq!(said(&lost), "404 NotFound: pods \"gone\" not found", "{subresource}");
+    }
     let deleted = admin.ask(Ask::delete(format!("{PODS}/p/exec?container=a&command=ls"))).await;
     assert_eq!((deleted.code, admin.get(&format!("{PODS}/p/log/more")).await.code), (405, 404));
 

@@ -118,6 +118,7 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         let links = format!("<a href=\"{proxy}/there?a=1\">/x</a><img src={proxy}/i.png><a href=\"b\">");
         assert_eq!((page.code, page.text()), (200, &*links));
         assert_eq!(page.header("access-control-allow-origin"), "");
+        assert_eq!(page.header("cache-control"), "no-cache, private");
         let [asked] = &site.asked()[..] else { panic!("asked once") };
         assert!(asked.starts_with("GET /a%20b/?x=%2F HTTP/1.1\r\n"), "{asked}");
         let asked = asked.to_ascii_lowercase();
@@ -133,6 +134,10 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         let sent_on = admin.get(&format!("{proxy}/moved")).await;
         assert_eq!((sent_on.code, sent_on.header("location")), (302, &*format!("{proxy}/there/")));
         assert_eq!(admin.get(&format!("{proxy}/text")).await.text(), "<a href=\"/x\">");
+        site.asked();
+        assert_eq!(admin.get(&format!("{proxy}//a//b//")).await.code, 200);
+        let [asked] = &site.asked()[..] else { panic!("asked once") };
+        assert!(asked.starts_with("GET /a/b/ HTTP/1.1\r\n"), "{asked}");
         let named = format!("{PODS}/http:p:{}/proxy/text", site.port);
         let made = admin.post(&named, &json!({ "a": 1 })).await;
         assert_eq!((made.code, made.text()), (200, "<a href=\"/x\">"));
@@ -142,6 +147,7 @@ async fn what_listens_in_a_pod_is_visited_and_its_links_lead_back() {
         ("own/proxy/", "400 BadRequest: address not allowed"),
         ("a:b:c:d/proxy/", "400 BadRequest: invalid pod request \"a:b:c:d\""),
         ("none/proxy/", "404 NotFound: pods \"none\" not found"),
+        ("/p/proxy/x", "404 NotFound: the server could not find the requested resource"),
     ] {
         assert_eq!(said(&admin.get(&format!("{PODS}/{path}")).await.json()), why, "{path}");
     }

@@ -292,7 +292,8 @@ async fn answer(stream: &mut TlsStream<TcpStream>, asked: Asked, shared: &Shared
     } else if path.starts_with("/containerLogs/") && path.ends_with("/waits") {
         ("400 Bad Request", "text/plain", "container \"waits\" in pod \"p\" is waiting to start".to_owned())
     } else if path.starts_with("/containerLogs/") {
-        ("200 OK", "text/plain", format!("{target}\n"))
+        // A program's output may look like a page.
+        ("200 OK", "text/html", format!("{target}\n"))
     } else if path.starts_with("/exec/") {
         return wished(stream, "upgrade").await;
     } else if let Some(wish) = path.strip_prefix(&format!("{FLUNDERS}/")) {
