@@ -9,6 +9,7 @@ mod resources;
 mod scheduling;
 mod security;
 mod spec;
+mod status;
 mod update;
 mod volumes;
 mod warnings;
