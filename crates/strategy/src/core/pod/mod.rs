@@ -4,6 +4,7 @@
 //! of its template beyond that.
 
 mod affinity;
+mod annotations;
 pub mod app_armor;
 mod container;
 mod container_status;
