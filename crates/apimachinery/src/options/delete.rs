@@ -89,7 +89,8 @@ impl DeleteOptions {
         options.checked(policy, &dry_run)
     }
 
-    /// The options in an Eviction of the pod `name`. Of what kind they say they are is nobody's business there.
+    /// The options in an Eviction of the pod `name`. Of what kind they say they are is nobody's business
+    /// there.
     ///
     /// # Errors
     /// As [`DeleteOptions::from_body`]; an invalid Eviction for what a DELETE alone may ask for.

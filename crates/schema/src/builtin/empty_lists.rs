@@ -26,8 +26,8 @@ pub fn forget_empty_lists(ty: TypeId, value: &mut Value) {
 /// A list that has a default where it is absent, and none where it is empty; of a struct.
 const FILLED_IN_IF_ABSENT: (&str, &str) = ("HPAScalingRules", "policies");
 
-/// Lists and maps that somebody may not say though they are empty; each of a struct. Go leaves them out of what
-/// it writes when they are empty.
+/// Lists and maps that somebody may not say though they are empty; each of a struct. Go leaves them out of
+/// what it writes when they are empty.
 const JUDGED: [(&str, &str); 8] = [
     ("EphemeralContainer", "ports"),
     ("EphemeralContainer", "resizePolicy"),

@@ -145,7 +145,8 @@ fn of_containers(rest: &mut Members, old: &Members, name: &str, causes: &mut Cau
         let modified = !same_of(TYPE, container, before);
         let resources = child_made(container, "resources");
         only_others(resources, child_or_empty(before, "resources"));
-        // Upstream makes them anew of both lists: claims are not looked at, and who had some may not be resized.
+        // Upstream makes them anew of both lists: claims are not looked at, and who had some may not be
+        // resized.
         resources.remove("claims");
         let others = !same_of(TYPE, container, before);
         if name == "containers" {

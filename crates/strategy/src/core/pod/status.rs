@@ -157,6 +157,7 @@ fn addresses(status: &Members, old: &Members, name: &str, causes: &mut Causes) {
         legacy_ip(address, &at.index(index), causes);
     }
     if addresses.len() > 1
+        // Once: each address, up to the first that is none.
         && let Some(index) = addresses.iter().position(|address| format::sloppy_ip(address).is_none())
     {
         let which = format!("invalid IP[{index}]: {}", addresses[index]);
