@@ -194,6 +194,35 @@ async fn nothing_is_let_pass_or_left_without_a_default_while_limits_and_classes_
     assert_eq!(made["spec"]["priority"], 7);
 }
 
+/// Another server of the same store may have made it; whoever asks often waits once for a while.
+#[tokio::test(start_paused = true)]
+async fn the_first_limits_of_a_namespace_are_waited_for() {
+    let world = world(&["ResourceQuota"]).await;
+    let range = json!({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": { "name": "r" },
+        "spec": { "limits": [{ "type": "Container", "max": { "cpu": "1" } }] },
+    });
+    world.set(|faults| faults.feeds_stalled = true);
+    world.create(RANGES, range).await.expect("created");
+    let container = json!({ "name": "c", "image": "i", "resources": { "limits": { "cpu": "2" } } });
+    let large = || pod("p", json!({ "containers": [container] }));
+    let seen = async {
+        world.settle().await;
+        world.set(|faults| faults.feeds_stalled = false);
+    };
+    let (made, ()) = tokio::join!(world.create(PODS, large()), seen);
+    let refused = made.expect_err("more than it may be");
+    assert_eq!(
+        refused.message,
+        "pods \"p\" is forbidden: maximum cpu usage per Container is 1, but limit is 2"
+    );
+    world.delete(RANGES, "r").await;
+    world.pass(MINUTE).await;
+    world.create(PODS, large()).await.expect("there are no limits");
+    world.set(|faults| faults.feeds_stalled = true);
+    world.create(PODS, pod("q", json!({}))).await.expect("there were none a moment ago");
+}
+
 /// What stands behind an extended resource is counted by its class.
 #[tokio::test(start_paused = true)]
 async fn no_claim_for_devices_is_counted_while_their_classes_are_not_known() {
