@@ -99,8 +99,12 @@ fn tolerations(said: &str, at: &Path<'_>, causes: &mut Causes) {
 /// The members by the names that they have in a pod. Go takes them in any case.
 fn tolerations_of(value: Value) -> Result<Vec<Members>, String> {
     const NAMES: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
-    let not_a =
-        |value: &Value, what: &str| format!("json: cannot unmarshal {} into Go {what}", json::kind_of(value));
+    let not_a = |value: &Value, what: &str| {
+        // Go shows a number where it wanted another one.
+        let shown = value.as_number().filter(|_| what.ends_with("int64")).map(|number| format!(" {number}"));
+        let kind = json::kind_of(value);
+        format!("json: cannot unmarshal {kind}{} into Go {what}", shown.unwrap_or_default())
+    };
     let items = match value {
         Value::Null => Vec::new(),
         Value::Array(items) => items,

@@ -72,6 +72,7 @@ fn tolerations_in_an_annotation_are_read_as_go_reads_them() {
         (&noted("{"), &[&format!(r#"{at}: Invalid value: "scheduler.alpha.kubernetes.io/tolerations": unexpected end of JSON input"#)]),
         (&noted("{}"), &[&format!(r#"{at}: Invalid value: "scheduler.alpha.kubernetes.io/tolerations": json: cannot unmarshal object into Go value of type []core.Toleration"#)]),
         (&noted(r#"[{"key":1}]"#), &[&format!(r#"{at}: Invalid value: "scheduler.alpha.kubernetes.io/tolerations": json: cannot unmarshal number into Go struct field Toleration.Key of type string"#)]),
+        (&noted(r#"[{"tolerationSeconds":1.5}]"#), &[&format!(r#"{at}: Invalid value: "scheduler.alpha.kubernetes.io/tolerations": json: cannot unmarshal number 1.5 into Go struct field Toleration.TolerationSeconds of type int64"#)]),
         (&noted(r#"[{"key":"a","effect":"X"}]"#), &[&format!(r#"{at}.scheduler.alpha.kubernetes.io/tolerations[0].effect: Unsupported value: "X": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#)]),
     ]);
 }
