@@ -10,6 +10,7 @@ mod elsewhere;
 mod optional;
 mod plugin;
 mod plugins;
+mod ranges_looked_for;
 mod settings;
 
 pub use chain::Admission;
@@ -22,4 +23,5 @@ pub use plugin::{
 };
 pub use plugins::event_rates::EventRates;
 pub use plugins::namespace_lifecycle::judge_namespace;
+pub use ranges_looked_for::RangesLookedFor;
 pub use settings::{DefaultTolerations, LostNodes, NodeSelectors, PluginSettings};

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::plugins::event_rates::EventRates;
+use crate::ranges_looked_for::RangesLookedFor;
 
 /// See the module's doc.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct PluginSettings {
     pub tolerations: DefaultTolerations,
     pub event_rates: EventRates,
     pub lost_nodes: LostNodes,
+    /// What LimitRanger knows of namespaces, which nobody says.
+    pub ranges_looked_for: RangesLookedFor,
 }
 
 /// Of DefaultTolerationSeconds: for how long pods stay on a node that is lost.

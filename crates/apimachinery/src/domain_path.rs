@@ -18,8 +18,9 @@ pub fn domain_prefixed_path_faults(path: &str, key: &str) -> Vec<String> {
         Some((host, rest)) if !host.is_empty() && !rest.is_empty() => (host, rest),
         _ => return vec![invalid(key, "must be a domain-prefixed path (such as \"acme.io/foo\")")],
     };
-    let mut faults: Vec<String> =
-        dns1123_subdomain_faults(host).iter().map(|why| invalid(host, why)).collect();
+    // Upstream's older words, which say characters and mean bytes.
+    let said = |why: &String| invalid(host, &why.replace("253 bytes", "253 characters"));
+    let mut faults: Vec<String> = dns1123_subdomain_faults(host).iter().map(said).collect();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
     if !rest.bytes().all(is_plain) {
         let why = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
@@ -45,5 +46,7 @@ mod tests {
             assert_eq!(domain_prefixed_path_faults("k", none), [said]);
         }
         assert_eq!(domain_prefixed_path_faults("k", "A_/b c").len(), 2);
+        let long = domain_prefixed_path_faults("k", &format!("{}/b", "a".repeat(254)));
+        assert!(long[0].ends_with("must be no more than 253 characters"), "{long:?}");
     }
 }

@@ -55,6 +55,12 @@ impl BuiltIn {
         crd::is(self.resource.group, self.resource.plural)
     }
 
+    /// A Table's cells for an object as printers know it, and the conditions of its row.
+    fn row(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+        let row = forebay_printers::row(self.resource.group, self.resource.kind, value, now);
+        (row.cells, row.conditions.iter().map(condition_value).collect())
+    }
+
     /// The conversion of what the rules know the stored version alone of.
     fn judged_as_stored(&self) -> Option<&Stored> {
         self.stored.as_ref().filter(|stored| stored.conversion.judged == Judged::Stored)
@@ -278,18 +284,15 @@ impl Kind for BuiltIn {
     }
 
     fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
-        let row = |value: &Value| {
-            let row = forebay_printers::row(self.resource.group, self.resource.kind, value, now);
-            (row.cells, row.conditions.iter().map(condition_value).collect())
-        };
-        match self.judged_as_stored() {
-            None => row(value),
-            Some(stored) => {
-                let mut value = value.clone();
-                stored.convert(&mut value);
-                row(&value)
-            }
-        }
+        let Some(stored) = self.judged_as_stored() else { return self.row(value, now) };
+        let mut value = value.clone();
+        stored.convert(&mut value);
+        self.row(&value, now)
+    }
+
+    fn stored_cells(&self, object: &Object, now: Timestamp) -> Option<(Vec<Value>, Vec<Value>)> {
+        self.judged_as_stored()?;
+        Some(self.row(&self.to_judged_value(object).ok()?, now))
     }
 
     fn columns(&self) -> Value {

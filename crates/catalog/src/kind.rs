@@ -187,6 +187,12 @@ pub trait Kind: Send + Sync {
     /// A Table's cells for an object in this version, and the conditions of its row.
     fn cells(&self, value: &Value, now: Timestamp) -> (Vec<Value>, Vec<Value>);
 
+    /// The same for an object as it is stored, where another version of it is shown there than this one: what
+    /// that has no fields for would be lost, or in another order. None where it is this one.
+    fn stored_cells(&self, _: &Object, _: Timestamp) -> Option<(Vec<Value>, Vec<Value>)> {
+        None
+    }
+
     /// A Table's columns.
     fn columns(&self) -> Value;
 }

@@ -37,7 +37,7 @@ pub(crate) async fn evict(
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
     let mut options = match eviction.get("deleteOptions") {
-        Some(given) => DeleteOptions::from_body(given)?,
+        Some(given) => DeleteOptions::of_eviction(given, target.name())?,
         None => DeleteOptions::default(),
     };
     options.dry_run |= dry_run;

@@ -66,15 +66,13 @@ pub(crate) async fn charge(
     }
 }
 
-/// The device classes there are.
-pub(crate) fn device_classes(context: &Context) -> DeviceClasses {
+/// The device classes there are; none where none are served.
+pub(crate) fn device_classes(context: &Context) -> Result<DeviceClasses, Status> {
     let Ok(store) = context.built_in("resource.k8s.io", "v1", "deviceclasses") else {
-        return DeviceClasses::default();
+        return Ok(DeviceClasses::default());
     };
-    let Ok(snapshot) = store.cacher.snapshot() else { return DeviceClasses::default() };
-    let reach = store.reach(None, None);
-    let classes = snapshot.range(&reach, None).filter_map(|class| members(class));
-    DeviceClasses::of(classes)
+    let snapshot = store.cacher.snapshot().map_err(|error| errors::cache(&error))?;
+    Ok(DeviceClasses::of(snapshot.range(&store.reach(None, None), None).filter_map(|class| members(class))))
 }
 
 /// The work on one namespace. Dropped before its end, it lets go of who waits.
@@ -199,9 +197,8 @@ impl Work {
             let deadline = self.context.clock.now() + forebay_watchcache::limits::FRESH_WAIT;
             store.cacher.fresh(deadline).await.map_err(|error| errors::cache(&error))?;
         }
-        let objects = cached(&served, &self.namespace)?.into_iter();
-        let stored = objects.filter_map(|object| Some(Stored { counted: counted(&object)?, object }));
-        Ok(stored.collect())
+        let stored = |object: Arc<Object>| Some(Stored { counted: counted(&object)?, object });
+        Ok(cached(&served, &self.namespace)?.into_iter().filter_map(stored).collect())
     }
 }
 

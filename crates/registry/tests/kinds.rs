@@ -486,6 +486,13 @@ async fn an_autoscaler_is_one_object_in_both_versions() {
         "the cells of a Table are of what is stored"
     );
     assert_eq!(one["rows"][0]["cells"][4], 6, "{}", one["rows"][0]["cells"]);
+    let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}});
+    let rate = json!({"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": "2"}}});
+    let spec = json!({"spec": {"metrics": [cpu, rate]}});
+    world.merge(&format!("{v2}/h"), spec).await.expect("changed");
+    let targets = &world.table(v1).await["rows"][0]["cells"][2];
+    assert_eq!(targets, "cpu: <unknown>/60%, <unknown>/2", "in the order of v2");
+    world.merge(&format!("{v2}/h"), json!({"spec": {"metrics": [memory]}})).await.expect("changed");
     let ending = world.delete(&format!("{v1}/h")).await.expect("begun");
     assert_eq!(ending["apiVersion"], "autoscaling/v1");
     assert_eq!(

@@ -46,7 +46,7 @@ fn validate_create(event: &Members, causes: &mut Causes) {
     for (name, core_name) in OLD {
         let set = match event.get(name) {
             None => false,
-            Some(Value::Object(members)) => !members.is_empty(),
+            Some(Value::Object(members)) => members.values().any(|member| member != ""),
             Some(value) => value.as_i64() != Some(0),
         };
         if set {
@@ -91,12 +91,12 @@ fn bad<'o>(event: &'o Members, name: &str) -> BadValue<'o> {
     match (name, event.get(name)) {
         ("regarding", _) => internal::shown("ObjectReference", child_or_empty(event, name)),
         ("related", Some(Value::Object(reference))) => internal::shown("ObjectReference", reference),
+        ("deprecatedSource", _) => internal::shown("EventSource", child_or_empty(event, name)),
         (_, Some(value)) => BadValue::Json(value),
         ("deprecatedCount", None) => BadValue::Int(0),
         ("related" | "eventTime" | "deprecatedFirstTimestamp" | "deprecatedLastTimestamp", None) => {
             BadValue::Nil
         }
-        ("deprecatedSource", None) => BadValue::shown("{}"),
         (_, None) => BadValue::Text(""),
     }
 }

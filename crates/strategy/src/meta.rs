@@ -98,6 +98,39 @@ pub fn validate_meta_update(new: &Members, old: &Members, causes: &mut Causes) {
     managed_fields(new, causes);
 }
 
+/// The metadata of a template: labels and annotations are all that an object gets from there.
+pub fn of_template(meta: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const OTHERS: [(&str, &str); 13] = [
+        ("name", "name"),
+        ("generateName", "generateName"),
+        ("namespace", "namespace"),
+        ("selfLink", "selfLink"),
+        ("uid", "uID"),
+        ("resourceVersion", "resourceVersion"),
+        ("generation", "generation"),
+        ("creationTimestamp", "creationTimestamp"),
+        ("deletionTimestamp", "deletionTimestamp"),
+        ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
+        ("ownerReferences", "ownerReferences"),
+        ("finalizers", "finalizers"),
+        ("managedFields", "managedFields"),
+    ];
+    annotations(meta, &at.child("annotations"), causes);
+    labels(meta_map(meta, "labels"), &at.child("labels"), causes);
+    // Of a number it matters that it is said, but of the generation, which is none when it is zero.
+    let is_set = |name: &str, value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Number(number) => name != "generation" || number.as_i64() != Some(0),
+        _ => true,
+    };
+    for (name, shown) in OTHERS {
+        if meta.get(name).is_some_and(|value| is_set(name, value)) {
+            causes.forbidden(&at.child(shown), "cannot be set");
+        }
+    }
+}
+
 /// As [`validate_meta_create`], and finalizers without a domain must be known: what most built-in kinds ask
 /// for.
 pub fn validate_built_in_create(meta: &Members, namespaced: bool, rule: NameRule, causes: &mut Causes) {

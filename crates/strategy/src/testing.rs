@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 
 use forebay_apimachinery::{Caller, Cause};
-use forebay_schema::builtin::{Conversion, Judged, StoredAs, TypeId, codec, table};
+use forebay_schema::builtin::{Conversion, Judged, StoredAs, TypeId, codec, forget_empty_lists, table};
 use serde_json::Value;
 
 use super::convert;
@@ -129,7 +129,8 @@ impl Sample {
     }
 
     fn normalized(&self, mut object: Value) -> Value {
-        let problems = codec::normalize(self.ty, &mut object).expect("an object of its kind");
+        let problems = codec::normalize_as_sent(self.ty, &mut object).expect("an object of its kind");
+        forget_empty_lists(self.ty, &mut object);
         assert!(problems.is_empty(), "{}", problems[0]);
         object
     }

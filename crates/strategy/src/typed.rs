@@ -36,6 +36,15 @@ pub fn same_of((package, name): (&str, &str), a: &Members, b: &Members) -> bool 
     ty.is_some_and(|ty| same_structs(ty, a, b))
 }
 
+/// Whether two values of the field `name` of a struct of this package and name mean the same.
+///
+/// Cost: one walk through both.
+pub fn same_field_of((package, ty): (&str, &str), name: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
+    let field = table().type_named(package, ty).and_then(|ty| table().member(ty, name));
+    debug_assert!(field.is_some(), "no field {name} of {package}.{ty}");
+    field.is_some_and(|field| same(field, a, b))
+}
+
 /// Whether two values of `field` mean the same: what is absent equals what is empty or zero, unless the field
 /// is a pointer.
 ///

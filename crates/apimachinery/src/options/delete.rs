@@ -89,6 +89,22 @@ impl DeleteOptions {
         options.checked(policy, &dry_run)
     }
 
+    /// The options in an Eviction of the pod `name`. Of what kind they say they are is nobody's business
+    /// there.
+    ///
+    /// # Errors
+    /// As [`DeleteOptions::from_body`]; an invalid Eviction for what a DELETE alone may ask for.
+    pub fn of_eviction(given: &Value, name: &str) -> Result<DeleteOptions, Status> {
+        let (options, policy, dry_run) = DeleteOptions::read(given).map_err(Status::bad_request)?;
+        if options.ignores_read_errors() {
+            let field = format!("deleteOptions.{IGNORE_READ_ERRORS}");
+            let detail = "can not be set for pod eviction, try after removing the option";
+            let cause = field_invalid(&field, "true", detail);
+            return Err(Status::invalid("policy", "Eviction", name, vec![cause]));
+        }
+        options.checked(policy, &dry_run)
+    }
+
     /// Options as an audit log of kube-apiserver has them: in the order of its type.
     pub fn noted(value: &Value) -> Vec<u8> {
         const MEMBERS: [&str; 6] = [
@@ -240,6 +256,21 @@ mod tests {
             ..DeleteOptions::default()
         };
         assert_eq!(got, Ok(want));
+    }
+
+    #[test]
+    fn an_eviction_says_how_and_not_of_what_kind_that_is() {
+        let of = |given: Value| DeleteOptions::of_eviction(&given, "p");
+        let named = of(json!({"kind": "Pod", "apiVersion": "x/y", "gracePeriodSeconds": 3}));
+        assert_eq!(named.map(|options| options.grace_period_seconds), Ok(Some(3)));
+        let refused = of(json!({"ignoreStoreReadErrorWithClusterBreakingPotential": true}));
+        assert_eq!(
+            refused.expect_err("refused").message,
+            "Eviction.policy \"p\" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid \
+             value: true: can not be set for pod eviction, try after removing the option"
+        );
+        assert!(of(json!({"ignoreStoreReadErrorWithClusterBreakingPotential": false})).is_ok());
+        assert_eq!(of(json!({"gracePeriodSeconds": "x"})).expect_err("refused").reason, Reason::BadRequest);
     }
 
     #[test]

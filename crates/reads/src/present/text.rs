@@ -220,6 +220,9 @@ impl Text {
 
     /// A Table's cells for an object of the cache, and the conditions of its row.
     fn cells_of(&self, object: &Object, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+        if let Some(cells) = self.served.kind.stored_cells(object, now) {
+            return cells;
+        }
         let mut text = Vec::with_capacity(object.body_len() + 64);
         self.served.write_object(object, None, &mut text);
         self.cells(&self.served.kind.read_shown(&text).unwrap_or(Value::Null), now)

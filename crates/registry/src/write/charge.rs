@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use forebay_api::Eventual;
+use forebay_apimachinery::Status;
 use forebay_catalog::store::Mode;
 use forebay_quota::{Charge, DeviceClasses, Evaluator, QuotaSubject, Unsaid};
 use serde_json::Value;
@@ -19,7 +20,11 @@ use crate::quota_queue::Refused;
 use crate::quotas;
 
 pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) -> Passed<'a> {
-    let Some(request) = request(write, context) else { return Eventual::Now(Ok(Flow::Next)) };
+    let request = match request(write, context) {
+        Ok(Some(request)) => request,
+        Ok(None) => return Eventual::Now(Ok(Flow::Next)),
+        Err(unknown) => return Eventual::Now(Err(unknown)),
+    };
     Eventual::later(async move {
         let is_dry_run = write.mode == Mode::DryRun;
         let of = (Timed::ResourceQuota, operation(&write.verb));
@@ -39,34 +44,34 @@ pub(super) fn charge<'a>(write: &'a mut Write<'_>, context: &'a Arc<Context>) ->
 }
 
 /// What quotas look at; none where there is nothing to look at.
-fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
+fn request(write: &Write<'_>, context: &Context) -> Result<Option<Charge>, Status> {
     let served = write.served();
     if !served.namespaced || !context.admission.has("ResourceQuota") {
-        return None;
+        return Ok(None);
     }
-    let evaluator = Evaluator::of(served.group(), served.resource())?;
+    let Some(evaluator) = Evaluator::of(served.group(), served.resource()) else { return Ok(None) };
     let (subresource, old) = (write.subresource().unwrap_or(""), write.old.as_ref());
     if !evaluator.handles(&write.verb, subresource, &write.proposed, old) {
-        return None;
+        return Ok(None);
     }
     let limited = context.admission.limited();
     if limited.is_empty() && !quotas::may_limit(context, write.target.namespace()) {
-        return None;
+        return Ok(None);
     }
     let classes = match evaluator {
-        Evaluator::ResourceClaims => quotas::device_classes(context),
+        Evaluator::ResourceClaims => quotas::device_classes(context)?,
         _ => DeviceClasses::default(),
     };
     let now = context.timestamp().as_second();
     let subject =
         |object: &Value| object.as_object().map(|object| QuotaSubject::of(&evaluator, object, &classes, now));
-    let (new, old) = (subject(&write.proposed)?, old.and_then(subject));
+    let (Some(new), old) = (subject(&write.proposed), old.and_then(subject)) else { return Ok(None) };
     let unsaid = match (&evaluator, write.proposed.as_object()) {
         (Evaluator::Pods, Some(pod)) => Unsaid::of(pod),
         _ => Unsaid::default(),
     };
     let to_cover = limited.of_subject(served.group(), served.resource(), &new);
-    Some(Charge {
+    Ok(Some(Charge {
         is_status: subresource == "status",
         new,
         old,
@@ -75,5 +80,5 @@ fn request(write: &Write<'_>, context: &Context) -> Option<Charge> {
         evaluator: evaluator.clone(),
         to_cover,
         charged: write.charged.clone(),
-    })
+    }))
 }

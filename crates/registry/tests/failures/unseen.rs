@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use forebay_api::Answer;
-use forebay_apimachinery::options::DeleteOptions;
+use forebay_api::{Answer, PatchKind};
+use forebay_apimachinery::options::{DeleteOptions, PatchOptions};
 use forebay_apimachinery::{Caller, Reason, Status};
 use forebay_registry::{Admission, Config};
 use serde_json::{Value, json};
@@ -192,6 +192,73 @@ async fn nothing_is_let_pass_or_left_without_a_default_while_limits_and_classes_
     world.pass(MINUTE).await;
     let (made, _) = world.create(PODS, of_size("small", "1")).await.expect("known by now");
     assert_eq!(made["spec"]["priority"], 7);
+}
+
+/// Another server of the same store may have made it; whoever asks often waits once for a while.
+#[tokio::test(start_paused = true)]
+async fn the_first_limits_of_a_namespace_are_waited_for() {
+    let world = world(&["ResourceQuota"]).await;
+    let range = json!({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": { "name": "r" },
+        "spec": { "limits": [{ "type": "Container", "max": { "cpu": "1" } }] },
+    });
+    world.set(|faults| faults.feeds_stalled = true);
+    world.create(RANGES, range).await.expect("created");
+    let container = json!({ "name": "c", "image": "i", "resources": { "limits": { "cpu": "2" } } });
+    let large = || pod("p", json!({ "containers": [container] }));
+    let seen = async {
+        world.settle().await;
+        world.set(|faults| faults.feeds_stalled = false);
+    };
+    let (made, ()) = tokio::join!(world.create(PODS, large()), seen);
+    let refused = made.expect_err("more than it may be");
+    assert_eq!(
+        refused.message,
+        "pods \"p\" is forbidden: maximum cpu usage per Container is 1, but limit is 2"
+    );
+    world.delete(RANGES, "r").await;
+    world.pass(MINUTE).await;
+    world.create(PODS, large()).await.expect("there are no limits");
+    world.set(|faults| faults.feeds_stalled = true);
+    world.create(PODS, pod("q", json!({}))).await.expect("there were none a moment ago");
+}
+
+/// What stands behind an extended resource is counted by its class.
+#[tokio::test(start_paused = true)]
+async fn no_claim_for_devices_is_counted_while_their_classes_are_not_known() {
+    const DEVICES: &str = "/resource.k8s.io/v1/deviceclasses";
+    let world = world(&[]).await;
+    let class = json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "d" },
+        "spec": { "extendedResourceName": "example.com/gpu" },
+    });
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "q" },
+        "spec": { "hard": { "requests.example.com/gpu": "0" } },
+    });
+    let claim = json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": { "name": "c" },
+        "spec": { "devices": { "requests": [{ "name": "r", "exactly": { "deviceClassName": "d" } }] } },
+    });
+    world.create(DEVICES, class).await.expect("created");
+    world.create("/v1/resourcequotas/default", quota).await.expect("created");
+    world.settle().await;
+    let counted = json!({ "status": {
+        "hard": { "requests.example.com/gpu": "0" }, "used": { "requests.example.com/gpu": "0" },
+    } });
+    let mut status = world.target("/v1/resourcequotas/default/q");
+    status.subresource = Some("status".into());
+    let counted = counted.to_string();
+    let written =
+        world.registry.patch(&status, PatchKind::Merge, counted.as_bytes(), &PatchOptions::default()).await;
+    written.expect("counted");
+    world.settle().await;
+    let refused = world.create(CLAIMS, claim.clone()).await.expect_err("more than there may be");
+    assert_eq!(refused.reason, Reason::Forbidden, "{refused:?}");
+    world.set(|faults| faults.feeds_stalled = true);
+    empty_cache(&world, DEVICES, "d").await;
+    let unknown = world.create(CLAIMS, claim).await.expect_err("nobody knows what it is counted by");
+    assert_eq!(unknown.reason, Reason::TooManyRequests, "{unknown:?}");
 }
 
 /// A refusal of what the cache has not seen is judged again, in validation as well.

@@ -17,7 +17,7 @@ use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update}
 use crate::names::NameRule;
 use crate::rule::{Context, Update};
 use crate::selector;
-use crate::typed::same_of;
+use crate::typed::{same_field_of, same_of};
 use crate::value::{
     Members, child, child_made, child_mut, child_or_empty, default, int, is_true, objects, same_member,
     take_over, text, text_opt,
@@ -196,10 +196,11 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         causes.invalid(&SPEC.child("selector"), selector::shown(spec.get("selector")), IMMUTABLE);
     }
     template(spec, old, causes);
+    const TYPE: (&str, &str) = ("batch/v1", "JobSpec");
     const FIXED: [&str; 5] =
         ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
     for name in FIXED {
-        if !same_member(spec, old_spec, name) {
+        if !same_field_of(TYPE, name, spec.get(name), old_spec.get(name)) {
             let bad = match (name, child(spec, name)) {
                 ("podFailurePolicy", Some(policy)) => internal::shown("PodFailurePolicy", policy),
                 ("successPolicy", Some(policy)) => internal::shown("SuccessPolicy", policy),

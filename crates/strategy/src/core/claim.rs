@@ -6,6 +6,7 @@
 //! Source: kubernetes v1.36.3 `registry/core/persistentvolumeclaim`, `api/persistentvolumeclaim`, `apis/core/validation`.
 
 use forebay_apimachinery::quantity;
+use forebay_apimachinery::selector::label_key_faults;
 use serde_json::{Value, json};
 
 use super::pod::defaults::{claim_spec, round_up};
@@ -17,9 +18,10 @@ use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update}
 use crate::names::NameRule;
 use crate::rule::{Context, Update};
 use crate::selector;
+use crate::typed::same_of;
 use crate::value::{
-    Members, child, child_made, child_mut, child_or_empty, default_text, list, same_member, same_objects,
-    set, take_over, text, text_opt, texts,
+    Members, child, child_made, child_mut, child_or_empty, default_text, entries, list, set, take_over, text,
+    text_opt, texts,
 };
 
 pub const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -220,7 +222,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         causes.forbidden(&SPEC, &format!("{detail}\n{difference}"));
     }
     shrinks(spec, old_spec, old, causes);
-    if !same_member(spec, old_spec, "volumeMode") {
+    if text_opt(spec, "volumeMode") != text_opt(old_spec, "volumeMode") {
         causes.invalid(&Path::root("volumeMode"), BadValue::encoded(spec.get("volumeMode")), IMMUTABLE);
     }
     attributes_class(spec, old_spec, old, causes);
@@ -245,16 +247,17 @@ fn same_class_annotation(new: &Members, old: &Members) -> bool {
 /// What changes besides what may: the volume's name and the class, once; sizes and attributes of bound
 /// claims.
 fn forbidden_change(spec: &Members, old_spec: &Members, new: &Members, old: &Members) -> Option<String> {
+    const TYPE: (&str, &str) = ("core/v1", "PersistentVolumeClaimSpec");
     let same_besides_the_selector = || {
         let (wanted, before) = compared((spec, new), (old_spec, old), false);
-        same_objects(&wanted, &before)
+        same_of(TYPE, &wanted, &before)
     };
     // The one member that may be large is copied for nothing but a message.
     if spec.get("selector") == old_spec.get("selector") && same_besides_the_selector() {
         return None;
     }
     let (wanted, before) = compared((spec, new), (old_spec, old), true);
-    (!same_objects(&wanted, &before))
+    (!same_of(TYPE, &wanted, &before))
         .then(|| internal::difference("PersistentVolumeClaimSpec", &before, &wanted))
 }
 
@@ -307,7 +310,7 @@ fn shrinks(spec: &Members, old_spec: &Members, old: &Members, causes: &mut Cause
 fn attributes_class(spec: &Members, old_spec: &Members, old: &Members, causes: &mut Causes) {
     const NAME: &str = "volumeAttributesClassName";
     let applied = child_or_empty(old, "status").contains_key("currentVolumeAttributesClassName");
-    if same_member(spec, old_spec, NAME) || !applied {
+    if text_opt(spec, NAME) == text_opt(old_spec, NAME) || !applied {
         return;
     }
     let to = match text_opt(spec, NAME) {
@@ -323,10 +326,52 @@ fn attributes_class(spec: &Members, old_spec: &Members, old: &Members, causes: &
 fn validate_status(claim: &Members, causes: &mut Causes) {
     let (status, at) = (child_or_empty(claim, "status"), Path::root("status"));
     for (resource, size) in child_or_empty(status, "capacity") {
-        if quantity::of(size) < 0 {
-            let whole = quantity::of(size).div_euclid(1_000_000_000);
-            let detail = "must be a valid resource quantity";
-            causes.invalid(&at.child("capacity").key(resource), BadValue::shown(whole.to_string()), detail);
+        not_negative_size(size, &at.child("capacity").key(resource), causes);
+    }
+    resizes(status, &at.child("allocatedResourceStatuses"), causes);
+    let at = at.child("allocatedResources");
+    for (resource, size) in child_or_empty(status, "allocatedResources") {
+        let found = causes.len();
+        resource_key(resource, &at, causes);
+        if causes.len() == found {
+            not_negative_size(size, &at.key(resource), causes);
+        }
+        if causes.len() == found {
+            quantity_value("storage", size, &at.key(resource), causes);
         }
     }
+}
+
+fn not_negative_size(size: &Value, at: &Path<'_>, causes: &mut Causes) {
+    if quantity::of(size) < 0 {
+        let whole = quantity::of(size).div_euclid(1_000_000_000);
+        causes.invalid(at, BadValue::shown(whole.to_string()), "must be a valid resource quantity");
+    }
+}
+
+/// What becomes of the resizing of each resource.
+fn resizes(status: &Members, at: &Path<'_>, causes: &mut Causes) {
+    const STATES: [&str; 5] = [
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    for (resource, state) in entries(status, "allocatedResourceStatuses") {
+        resource_key(resource, at, causes);
+        if !STATES.contains(&state) {
+            causes.not_supported(at, resource, &STATES);
+        }
+    }
+}
+
+/// Of the resources without a domain, and of Kubernetes' own, a claim has one.
+fn resource_key(resource: &str, at: &Path<'_>, causes: &mut Causes) {
+    let faults = label_key_faults(resource);
+    let is_native = !resource.contains('/') || resource.contains("kubernetes.io/");
+    if faults.is_empty() && is_native && resource != "storage" {
+        causes.not_supported(at, resource, &["storage"]);
+    }
+    causes.faults(at, resource, faults);
 }

@@ -5,7 +5,7 @@
 //! Source: kubernetes v1.36.3 `registry/core/node`, `apis/core/{v1,validation}`.
 
 use forebay_apimachinery::Seen;
-use forebay_apimachinery::json::to_go_text;
+use forebay_apimachinery::json::{go_quote, to_go_text};
 use serde_json::Value;
 
 use super::pod::defaults::round_up;
@@ -16,7 +16,7 @@ use crate::meta::{label_key, validate_built_in_create, validate_built_in_update}
 use crate::names::NameRule;
 use crate::rule::{Context, Update};
 use crate::value::{
-    Members, child_made, child_mut, child_or_empty, list, objects, set, take_over, text, texts,
+    Members, child_made, child_mut, child_or_empty, int, list, objects, set, take_over, text, texts,
 };
 use forebay_apimachinery::selector::label_value_faults;
 
@@ -84,6 +84,8 @@ pub fn validate_create(node: &Members, causes: &mut Causes) {
     let spec = child_or_empty(node, "spec");
     taints(spec, causes);
     resources(node, causes);
+    swap(node, causes);
+    features(node, causes);
     let at = SPEC.child("podCIDRs");
     let ranges: Vec<&str> = texts(spec, "podCIDRs").collect();
     for (index, range) in ranges.iter().enumerate() {
@@ -104,6 +106,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     let old = update.old;
     validate_built_in_update(new, old, causes);
     resources(new, causes);
+    features(new, causes);
     addresses(new, causes);
     let (spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
     only_from_empty(spec, old_spec, causes);
@@ -141,6 +144,47 @@ fn resources(node: &Members, causes: &mut Causes) {
             // Upstream names the resource as a field here, not as a key.
             quantity_value(resource, quantity, &Path::root("status").child(name).child(resource), causes);
         }
+    }
+}
+
+fn swap(node: &Members, causes: &mut Causes) {
+    let swap = child_or_empty(child_or_empty(child_or_empty(node, "status"), "nodeInfo"), "swap");
+    if let Some(bytes) = int(swap, "capacity").filter(|bytes| *bytes <= 0) {
+        let at = METADATA.child("nodeSwapStatus"); // where upstream has it
+        causes.invalid(&at.child("capacity"), bytes, "must be greater than zero");
+    }
+}
+
+/// What a kubelet says that it can: `MyFeature/mySubFeature`, each once, in order.
+fn features(node: &Members, causes: &mut Causes) {
+    const NAME_BYTES_MAX: usize = 253;
+    let is_segment = |segment: &str| {
+        segment.starts_with(|c: char| c.is_ascii_alphabetic())
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let is_name =
+        |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase()) && name.split('/').all(is_segment);
+    let at = Path::root("status");
+    let at = at.child("declaredFeatures");
+    let mut before = None;
+    for (index, name) in texts(child_or_empty(node, "status"), "declaredFeatures").enumerate() {
+        let at = at.index(index);
+        match before.replace(name) {
+            Some(before) if before == name => causes.duplicate(&at, name),
+            Some(before) if before > name => {
+                causes.invalid(&at, name, "list must be sorted alphabetically");
+            }
+            _ => {}
+        }
+        let fault = if name.len() > NAME_BYTES_MAX {
+            "must be no more than 253 characters"
+        } else if !is_name(name) {
+            "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., \
+             MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+        } else {
+            continue;
+        };
+        causes.invalid(&at, name, &format!("invalid feature name {}: {fault}", go_quote(name)));
     }
 }
 

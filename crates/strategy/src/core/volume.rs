@@ -9,15 +9,16 @@ use serde_json::{Value, json};
 
 use super::claim::{access_modes, class_name, volume_mode};
 use super::pod::defaults::{network_source, round_up};
-use super::pod::{node_selector, one_source};
+use super::pod::{node_selector, path_name, persistent_source};
 use crate::field::{BadValue, Causes, Path};
 use crate::internal;
 use crate::meta::{IMMUTABLE, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::rule::{Context, Update};
+use crate::typed::{same_field_of, same_of};
 use crate::value::{
-    Members, child, child_made, child_mut, child_or_empty, default, default_text, objects, objects_mut,
-    same_member, same_objects, set, take_over, text, text_opt,
+    Members, child, child_made, child_mut, child_or_empty, default, default_text, objects, objects_mut, set,
+    take_over, text, text_opt,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -87,7 +88,7 @@ pub fn validate_create(volume: &Members, causes: &mut Causes) {
         causes.not_supported(&SPEC.child("persistentVolumeReclaimPolicy"), policy, &RECLAIM);
     }
     node_affinity(spec, causes);
-    sources(spec, &SPEC, causes);
+    sources(spec, text(child_or_empty(volume, "metadata"), "name"), &SPEC, causes);
     class_name(text(spec, "storageClassName"), "storageClassName", &SPEC, causes);
     volume_mode(spec, &SPEC, causes);
     attributes_class(spec, causes);
@@ -112,7 +113,7 @@ pub fn validate_inline(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
         causes.forbidden(&at.child("persistentVolumeReclaimPolicy"), detail);
     }
     forbid_if(spec.contains_key("nodeAffinity"), "nodeAffinity", causes);
-    sources(spec, at, causes);
+    sources(spec, "", at, causes);
     forbid_if(!text(spec, "storageClassName").is_empty(), "storageClassName", causes);
     if text_opt(spec, "volumeMode").is_some_and(|mode| mode != "Filesystem") {
         let detail = "may not specify volumeMode other than Filesystem in the context of inline volumes";
@@ -130,7 +131,9 @@ fn node_affinity(spec: &Members, causes: &mut Causes) {
 }
 
 /// Exactly one source, well made.
-fn sources(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
+///
+/// - `volume_name`: empty where the volume stands inside another object.
+fn sources(spec: &Members, volume_name: &str, at: &Path<'_>, causes: &mut Causes) {
     let mut found = false;
     for name in SOURCES {
         let Some(source) = child(spec, name) else { continue };
@@ -140,10 +143,7 @@ fn sources(spec: &Members, at: &Path<'_>, causes: &mut Causes) {
             continue;
         }
         found = true;
-        one_source(name, source, &at.child(name), causes);
-        if name == "csi" && text(source, "volumeHandle").is_empty() {
-            causes.required(&at.child(name).child("volumeHandle"), "");
-        }
+        persistent_source(name, source, volume_name, &at.child(path_name(name)), causes);
         if name == "local" && !spec.contains_key("nodeAffinity") {
             causes.required(&at.child("nodeAffinity"), "Local volume requires node affinity");
         }
@@ -207,7 +207,7 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
         let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
         causes.forbidden(&SPEC.child("persistentvolumesource"), &detail);
     }
-    if !same_member(spec, old_spec, "volumeMode") {
+    if text_opt(spec, "volumeMode") != text_opt(old_spec, "volumeMode") {
         let bad = BadValue::encoded(spec.get("volumeMode"));
         causes.invalid(&Path::root("volumeMode"), bad, IMMUTABLE);
     }
@@ -252,17 +252,17 @@ fn same_affinity(spec: &Members, old: &Members) -> bool {
             }
         }
     }
-    same_objects(affinity, &before)
+    same_of(("core/v1", "VolumeNodeAffinity"), affinity, &before)
 }
 
 /// The secret for expanding may be added to a CSI source that has none.
 fn same_source(spec: &Members, old: &Members, name: &str) -> bool {
     const EXPAND: &str = "controllerExpandSecretRef";
-    let mut wanted: Option<Value> = spec.get(name).cloned();
+    let mut wanted = spec.get(name).cloned();
     if let ("csi", Some(Value::Object(csi)), Some(old)) = (name, &mut wanted, child(old, name))
         && !old.contains_key(EXPAND)
     {
         csi.remove(EXPAND);
     }
-    crate::value::same(name, wanted.as_ref(), old.get(name))
+    same_field_of(("core/v1", "PersistentVolumeSpec"), name, wanted.as_ref(), old.get(name))
 }

@@ -8,7 +8,7 @@ use forebay_flow::Condition;
 use forebay_flow::builtin::{AUTO_UPDATE, Necessity, level_objects, schema_objects};
 use serde_json::Value;
 
-use crate::value::same;
+use crate::value::same_member;
 
 /// An object that is always there.
 pub struct BuiltIn {
@@ -41,7 +41,8 @@ pub fn renewed(current: &Value, wanted: &Value) -> Option<Value> {
     // An administrator decides what the exempt level lends.
     let is_free = known.kind == "PriorityLevelConfiguration" && known.name == "exempt" && !follows;
     let is_kept = !(known.mandatory || follows) || is_free;
-    if is_kept || same("spec", current.get("spec"), wanted.get("spec")) {
+    let same = |current, wanted| same_member(wanted, current, "spec");
+    if is_kept || current.as_object().zip(wanted.as_object()).is_some_and(|(a, b)| same(a, b)) {
         return None;
     }
     let mut renewed = current.clone();

@@ -7,7 +7,8 @@ use crate::field::{Causes, Path};
 use crate::format;
 use crate::internal;
 use crate::value::{
-    Members, child, child_made, child_or_empty, default_int, int, is_true, list, objects, same, text, texts,
+    Members, child, child_made, child_or_empty, default_int, int, is_true, list, objects, same_member, text,
+    texts,
 };
 
 const PRECEDENCE_DEFAULT: i64 = 1_000;
@@ -41,7 +42,7 @@ pub fn validate(schema: &Members, causes: &mut Causes) {
         rule(of, &at.index(index), causes);
     }
     if let Some(fixed) = built_in("FlowSchema", name).filter(|built_in| built_in.mandatory)
-        && !same("spec", Some(&fixed.object["spec"]), schema.get("spec"))
+        && !fixed.object.as_object().is_some_and(|fixed| same_member(fixed, schema, "spec"))
     {
         let detail = format!("spec of '{name}' must equal the fixed value");
         causes.invalid(&SPEC, internal::shown("flowcontrol.FlowSchemaSpec", spec), &detail);

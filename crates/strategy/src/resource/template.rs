@@ -2,13 +2,11 @@
 //!
 //! In: a template. Out: defaults, causes. Never: the claims that are made of it.
 
-use serde_json::Value;
-
 use super::claim;
 use super::lists::SPEC;
-use crate::field::{Causes, Path};
+use crate::field::Causes;
 use crate::internal;
-use crate::meta::{IMMUTABLE, annotations, labels, validate_built_in_create, validate_built_in_update};
+use crate::meta::{IMMUTABLE, of_template, validate_built_in_create, validate_built_in_update};
 use crate::names::NameRule;
 use crate::rule::Update;
 use crate::value::{Members, child_mut, child_or_empty, same_member};
@@ -21,35 +19,8 @@ pub fn defaults(template: &mut Members) {
 
 pub fn validate(template: &Members, causes: &mut Causes) {
     let spec = child_or_empty(template, "spec");
-    metadata(child_or_empty(spec, "metadata"), &SPEC.child("metadata"), causes);
+    of_template(child_or_empty(spec, "metadata"), &SPEC.child("metadata"), causes);
     claim::validate_spec(child_or_empty(spec, "spec"), &SPEC.child("spec"), causes);
-}
-
-/// Labels and annotations are all that a claim gets from here.
-fn metadata(meta: &Members, at: &Path<'_>, causes: &mut Causes) {
-    const OTHERS: [(&str, &str); 13] = [
-        ("name", "name"),
-        ("generateName", "generateName"),
-        ("namespace", "namespace"),
-        ("selfLink", "selfLink"),
-        ("uid", "uID"),
-        ("resourceVersion", "resourceVersion"),
-        ("generation", "generation"),
-        ("creationTimestamp", "creationTimestamp"),
-        ("deletionTimestamp", "deletionTimestamp"),
-        ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
-        ("ownerReferences", "ownerReferences"),
-        ("finalizers", "finalizers"),
-        ("managedFields", "managedFields"),
-    ];
-    annotations(meta, &at.child("annotations"), causes);
-    labels(child_or_empty(meta, "labels"), &at.child("labels"), causes);
-    let is_set = |value: &Value| !matches!(value, Value::Null) && *value != 0 && *value != "";
-    for (name, shown) in OTHERS {
-        if meta.get(name).is_some_and(is_set) {
-            causes.forbidden(&at.child(shown), "cannot be set");
-        }
-    }
 }
 
 pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) {

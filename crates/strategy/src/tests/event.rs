@@ -78,3 +78,18 @@ fn updates_are_refused_where_they_may_not_change() {
         ),
     ]);
 }
+
+#[test]
+fn a_source_that_says_nothing_is_unset() {
+    sample().check_creates(&[
+        (r#"deprecatedSource={"component":"","host":""}"#, &[]),
+        (r#"deprecatedSource={"host":"x"}"#, &[r#"source: Invalid value: "": needs to be unset"#]),
+    ]);
+    sample().check_updates(&[
+        (r#"deprecatedSource={"component":""}"#, &[]),
+        (
+            r#"deprecatedSource={"component":"x"}"#,
+            &[r#"source: Invalid value: {"Component":"x","Host":""}: field is immutable"#],
+        ),
+    ]);
+}

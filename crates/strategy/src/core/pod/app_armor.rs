@@ -16,7 +16,7 @@ use crate::field::{Causes, Path};
 use crate::value::{Members, child, child_made, child_mut, child_or_empty, objects, objects_mut, set, text};
 
 /// What comes before the name of a container.
-const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// What the annotation of a container says, if it has one.

@@ -65,7 +65,7 @@ fn init(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
         let list_at = at;
         let at = at.index(index);
         common(pod, container, &at, causes);
-        restart_policy(container, &at, causes);
+        init_restart_policy(container, &at, causes);
         let name = text(container, "name");
         if names.has(name) {
             causes.duplicate(&at.child("name"), name);
@@ -140,6 +140,7 @@ fn ephemeral(pod: &Pod<'_>, at: &Path<'_>, causes: &mut Causes) {
 
 fn is_set(container: &Members, name: &str) -> bool {
     match name {
+        // As the codec leaves them: also those that are there and empty.
         "resources" => !child_or_empty(container, name).is_empty(),
         name => container.contains_key(name),
     }
@@ -225,6 +226,17 @@ fn host_ports(containers: &[&Members], at: &Path<'_>, causes: &mut Causes) {
                 causes.duplicate(&at.index(position).child("hostPort"), key.as_str());
             }
         }
+    }
+}
+
+/// Of one that runs before the others: its rules are looked at where it has a policy.
+fn init_restart_policy(container: &Members, at: &Path<'_>, causes: &mut Causes) {
+    if container.contains_key("restartPolicy") {
+        return restart_policy(container, at, causes);
+    }
+    if !list(container, "restartPolicyRules").is_empty() {
+        let detail = "must specify restartPolicy when restart rules are used";
+        causes.required(&at.child("restartPolicy"), detail);
     }
 }
 

@@ -213,7 +213,9 @@ pub fn network_source(volume: &mut Members) {
 }
 
 fn projection(source: &mut Members) {
-    source.remove("clusterTrustBundle"); // its feature is off
+    // Their features are off.
+    source.remove("clusterTrustBundle");
+    source.remove("podCertificate");
     if let Some(fields) = child_mut(source, "downwardAPI") {
         objects_mut(fields, "items").for_each(field_ref);
     }

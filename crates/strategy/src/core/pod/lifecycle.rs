@@ -14,7 +14,8 @@ use super::qos;
 use crate::lifecycle::{bump_generation, first_generation, reset_meta};
 use crate::rule::{Context, Update};
 use crate::value::{
-    Members, child_made, child_or_empty, int, list, list_mut, objects, same_member, set, take_over, text,
+    Members, child_made, child_or_empty, int, list, list_mut, objects, objects_mut, same_member, set,
+    take_over, text,
 };
 
 /// A new pod: pending, of a class that stays.
@@ -60,6 +61,19 @@ fn status(new: &mut Members, old: &Members) {
         take_over(status, old_status, "qosClass");
     }
     keep_observed_generations(status, old_status);
+    drop_disabled(status);
+}
+
+/// What features that are off by default would say.
+fn drop_disabled(status: &mut Members) {
+    status.remove("nodeAllocatableResourceClaimStatuses");
+    for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        for container in objects_mut(status, list) {
+            for mount in objects_mut(container, "volumeMounts") {
+                mount.remove("volumeStatus");
+            }
+        }
+    }
 }
 
 /// Older kubelets do not know the field, and must not clear it.

@@ -4,12 +4,14 @@
 //! of its template beyond that.
 
 mod affinity;
+mod annotations;
 pub mod app_armor;
 mod container;
 mod container_status;
 pub mod defaults;
 mod env;
 mod image;
+mod iscsi_name;
 pub mod lifecycle;
 mod mounts;
 mod os;
@@ -33,7 +35,7 @@ mod volumes;
 pub mod warnings;
 
 pub use placement::node_selector;
-pub use sources::{csi_driver_name, one_source};
+pub use sources::{csi_driver_name, path_name, persistent_source};
 pub use spec::toleration_rules;
 pub use template::{only_always, template_not_selected, validate_template};
 pub use update::{validate_create, validate_update};

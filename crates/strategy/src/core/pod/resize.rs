@@ -6,11 +6,12 @@
 
 use serde_json::Value;
 
+use super::annotations::{self, MIRROR};
 use super::qos;
-use super::update::MIRROR;
 use crate::field::{Causes, Path};
+use crate::typed::same_of;
 use crate::value::{
-    Members, child, child_made, child_or_empty, list, list_mut, objects, same_objects, set, take_over, text,
+    Members, child, child_made, child_or_empty, list, list_mut, objects, set, take_over, text,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -18,7 +19,7 @@ const ONLY: &str = "only cpu and memory resources are mutable";
 
 pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
     let (spec, old_spec) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
-    if child_or_empty(child_or_empty(old, "metadata"), "annotations").contains_key(MIRROR) {
+    if annotations::of_pod(old).contains_key(MIRROR) {
         return causes.forbidden(&Path::root(""), "static pods cannot be resized");
     }
     if text(child_or_empty(old_spec, "os"), "name") == "windows" {
@@ -45,9 +46,7 @@ pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
     for name in ["containers", "initContainers"] {
         of_containers(&mut rest, old_spec, name, causes);
     }
-    // For the comparison what a pod as a whole asks for may be there and empty, or not be there.
-    let same_resources = rest.contains_key("resources") == old_spec.contains_key("resources");
-    if causes.is_empty() && !(same_resources && same_objects(&rest, old_spec)) {
+    if causes.is_empty() && !same_of(("core/v1", "PodSpec"), &rest, old_spec) {
         causes.forbidden(&SPEC, ONLY);
     }
 }
@@ -92,7 +91,7 @@ fn of_pod(spec: &Members, old: &Members, rest: &mut Members, causes: &mut Causes
         }
     }
     only_others(child_made(rest, "resources"), before);
-    if !same_objects(child_or_empty(rest, "resources"), before) {
+    if !same_of(("core/v1", "ResourceRequirements"), child_or_empty(rest, "resources"), before) {
         causes.forbidden(&SPEC, "only cpu and memory resources are mutable at pod-level");
     }
 }
@@ -139,12 +138,17 @@ fn any_removed(new: &Members, old: &Members, list: &str) -> bool {
 
 /// Nothing else of a container changes. Those in `rest` become as before where they may differ.
 fn of_containers(rest: &mut Members, old: &Members, name: &str, causes: &mut Causes) {
+    const TYPE: (&str, &str) = ("core/v1", "Container");
     let at = SPEC.child(name);
     let containers = list_mut(rest, name).iter_mut().filter_map(Value::as_object_mut);
     for (index, (container, before)) in containers.zip(objects(old, name)).enumerate() {
-        let modified = !same_objects(container, before);
-        only_others(child_made(container, "resources"), child_or_empty(before, "resources"));
-        let others = !same_objects(container, before);
+        let modified = !same_of(TYPE, container, before);
+        let resources = child_made(container, "resources");
+        only_others(resources, child_or_empty(before, "resources"));
+        // Upstream makes them anew of both lists: claims are not looked at, and who had some may not be
+        // resized.
+        resources.remove("claims");
+        let others = !same_of(TYPE, container, before);
         if name == "containers" {
             if others {
                 causes.forbidden(&SPEC, ONLY);

@@ -6,6 +6,7 @@
 
 use forebay_apimachinery::json::to_go_text;
 
+use super::iscsi_name::{self, IscsiName};
 use super::mounts::no_backsteps;
 use crate::field::{BadValue, Causes, Path};
 use crate::format;
@@ -127,7 +128,9 @@ fn required(source: &Members, name: &str, at: &Path<'_>, causes: &mut Causes) {
 fn host_path(source: &Members, at: &Path<'_>, causes: &mut Causes) {
     const TYPES: [&str; 8] =
         ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
-    required(source, "path", at, causes);
+    if text(source, "path").is_empty() {
+        return causes.required(&at.child("path"), "");
+    }
     no_backsteps(text(source, "path"), &at.child("path"), causes);
     if let Some(kind) = text_opt(source, "type").filter(|kind| !TYPES.contains(kind)) {
         causes.not_supported(&at.child("type"), BadValue::shown(to_go_text(&kind.into())), &TYPES);
@@ -154,19 +157,94 @@ pub fn csi_driver_name(name: &str, at: &Path<'_>, causes: &mut Causes) {
 }
 
 fn iscsi(source: &Members, at: &Path<'_>, causes: &mut Causes) {
+    iscsi_of(source, "must be valid format starting with iqn, eui, or naa", at, causes);
+}
+
+/// - `no_scheme`: what is said of a name that is of none.
+fn iscsi_of(source: &Members, no_scheme: &str, at: &Path<'_>, causes: &mut Causes) {
     required(source, "targetPortal", at, causes);
     required(source, "iqn", at, causes);
     for (name, path) in [("iqn", "iqn"), ("initiatorName", "initiatorname")] {
-        let Some(iqn) = text_opt(source, name) else { continue };
-        let is_missing = name == "iqn" && iqn.is_empty();
-        if !is_missing && !["iqn", "eui", "naa"].iter().any(|scheme| iqn.starts_with(scheme)) {
-            causes.invalid(&at.child(path), iqn, "must be valid format starting with iqn, eui, or naa");
+        let Some(iqn) = text_opt(source, name).filter(|iqn| name != "iqn" || !iqn.is_empty()) else {
+            continue;
+        };
+        match iscsi_name::of(iqn) {
+            IscsiName::Well => {}
+            IscsiName::Malformed => causes.invalid(&at.child(path), iqn, "must be valid format"),
+            IscsiName::OfNoScheme => causes.invalid(&at.child(path), iqn, no_scheme),
         }
     }
     lun(int(source, "lun").unwrap_or(0), at, causes);
     let asks = is_true(source, "chapAuthDiscovery") || is_true(source, "chapAuthSession");
     if asks && !source.contains_key("secretRef") {
         causes.required(&at.child("secretRef"), "");
+    }
+}
+
+/// What is wrong with the portal of an initiator that is named after its volume: with the volume's name and a
+/// colon it is too long.
+pub fn long_portal(source: &Members, volume: &str) -> Option<&'static str> {
+    const BYTES_MAX: usize = 64;
+    const DETAIL: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
+                          iscsi.initiatorName is specified.";
+    let bytes = volume.len() + 1 + text(source, "targetPortal").len();
+    (source.contains_key("initiatorName") && bytes > BYTES_MAX).then_some(DETAIL)
+}
+
+/// A source of a persistent volume, whose secrets are in namespaces.
+///
+/// - `volume`: the volume's name.
+pub fn persistent_source(name: &str, source: &Members, volume: &str, at: &Path<'_>, causes: &mut Causes) {
+    match name {
+        "iscsi" => {
+            if let Some(detail) = long_portal(source, volume) {
+                causes.invalid(&at.child("targetportal"), text(source, "targetPortal"), detail);
+            }
+            iscsi_of(source, "must be valid format", at, causes);
+            if let Some(secret) = child(source, "secretRef") {
+                required(secret, "name", &at.child("secretRef"), causes);
+            }
+        }
+        _ => one_source(name, source, at, causes),
+    }
+    match name {
+        "azureFile" if text_opt(source, "secretNamespace") == Some("") => {
+            causes.required(&at.child("secretNamespace"), "");
+        }
+        "cinder" | "storageos" => {
+            if let Some(secret) = child(source, "secretRef") {
+                required(secret, "namespace", &at.child("secretRef"), causes);
+            }
+        }
+        "glusterfs" => match text_opt(source, "endpointsNamespace") {
+            Some("") => {
+                let detail = "if the endpointnamespace is set, it must be a valid namespace name";
+                causes.invalid(&at.child("endpointsNamespace"), "", detail);
+            }
+            _ => labels(source, &["endpointsNamespace"], at, causes),
+        },
+        "csi" => {
+            required(source, "volumeHandle", at, causes);
+            const SECRETS: [&str; 4] = [
+                "controllerPublishSecretRef",
+                "controllerExpandSecretRef",
+                "nodePublishSecretRef",
+                "nodeExpandSecretRef",
+            ];
+            for name in SECRETS {
+                if let Some(secret) = child(source, name) {
+                    let at = at.child(name);
+                    required(secret, "name", &at, causes);
+                    let name = text(secret, "name");
+                    if !name.is_empty() {
+                        causes.faults(&at.child("name"), name, format::dns1123_subdomain(name));
+                    }
+                    required(secret, "namespace", &at, causes);
+                    labels(secret, &["namespace"], &at, causes);
+                }
+            }
+        }
+        _ => {}
     }
 }
 

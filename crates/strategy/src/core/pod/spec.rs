@@ -15,6 +15,7 @@ use super::resources::{self, Claims, Of};
 use super::security;
 use super::totals;
 use super::volumes;
+use super::warnings::each_container;
 use crate::address::legacy_ip;
 use crate::field::{BadValue, Causes, Path};
 use crate::format;
@@ -238,6 +239,26 @@ fn host_users(spec: &Members, host_users: bool, at: &Path<'_>, causes: &mut Caus
             causes.forbidden(&at.child(path), "when `hostUsers` is false");
         }
     }
+}
+
+/// A pod with users of its own has no block devices; one that was there with some may go on.
+///
+/// - `old`: the spec that was there, if one was.
+pub fn block_devices(spec: &Members, old: Option<&Members>, at: &Path<'_>, causes: &mut Causes) {
+    let has_own_users = |spec: &Members| spec.get("hostUsers").is_some_and(|users| users == false);
+    let has_devices = |container: &Members| !list(container, "volumeDevices").is_empty();
+    if !has_own_users(spec) {
+        return;
+    }
+    let mut had_some = false;
+    if let Some(old) = old.filter(|old| has_own_users(old)) {
+        each_container(old, at, |container, _| had_some |= has_devices(container));
+    }
+    each_container(spec, at, |container, at| {
+        if has_devices(container) && !had_some {
+            causes.forbidden(&at.child("volumeDevices"), "when `hostUsers` is false");
+        }
+    });
 }
 
 fn names(spec: &Members, at: &Path<'_>, causes: &mut Causes) {

@@ -12,7 +12,7 @@ use crate::address::legacy_ip;
 use crate::field::{BadValue, Causes, Path};
 use crate::format;
 use crate::meta::{IMMUTABLE, label_key};
-use crate::value::{Members, child_or_empty, int, list, objects, text};
+use crate::value::{Members, child, child_or_empty, int, list, objects, text};
 
 const STATUS: Path<'static> = Path::root("status");
 
@@ -29,11 +29,12 @@ pub fn validate_update(new: &Members, old: &Members, causes: &mut Causes) {
         causes.invalid(&STATUS.child("qosClass"), class, IMMUTABLE);
     }
     let spec = child_or_empty(old, "spec");
-    for (statuses, containers) in
-        [("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")]
-    {
-        restarts(status, old_status, spec, statuses, containers, causes);
+    if !all_may_restart(spec) {
+        restarts(status, old_status, spec, "containerStatuses", "containers", causes);
+        restarts(status, old_status, spec, "initContainerStatuses", "initContainers", causes);
     }
+    // Of those that join later none is started again, whatever the spec says.
+    restarts(status, old_status, &Members::new(), "ephemeralContainerStatuses", "", causes);
     container_status::claims(status, spec, causes);
     addresses(status, old_status, "podIPs", causes);
     let of_host = objects(status, "hostIPs").next().map(|first| text(first, "ip"));
@@ -88,19 +89,14 @@ fn restarts(
     let at = STATUS.child(statuses);
     let runs = |now: &&Members| !child_or_empty(now, "state").contains_key("terminated");
     let running: Seen<&str> = objects(status, statuses).filter(runs).map(|now| text(now, "name")).collect();
-    let of_spec: Firsts<&str, &Members> =
-        objects(spec, containers).map(|container| (text(container, "name"), container)).collect();
+    let of_spec: Firsts<&str, Restarts<'_>> = objects(spec, containers)
+        .map(|container| (text(container, "name"), Restarts::of(container, spec)))
+        .collect();
     for (index, before) in objects(old, statuses).enumerate() {
-        let state = child_or_empty(before, "state");
-        let ended = child_or_empty(state, "terminated");
-        if !state.contains_key("terminated") {
-            continue;
-        }
-        let name = text(before, "name");
-        let Some(container) = of_spec.get(name) else { continue };
-        if running.has(name)
-            && !should_restart(container, spec, int(ended, "exitCode").unwrap_or(0), containers)
-        {
+        let (name, state) = (text(before, "name"), child_or_empty(before, "state"));
+        let Some(ended) = child(state, "terminated").filter(|_| running.has(name)) else { continue };
+        let exit_code = int(ended, "exitCode").unwrap_or(0);
+        if !of_spec.get(name).is_some_and(|container| container.restarts_after(exit_code)) {
             causes.forbidden(
                 &at.index(index).child("state"),
                 "may not be transitioned to non-terminated state",
@@ -109,20 +105,47 @@ fn restarts(
     }
 }
 
-fn should_restart(container: &Members, spec: &Members, exit_code: i64, containers: &str) -> bool {
-    if !list(container, "restartPolicyRules").is_empty() {
-        return true; // the rules decide; they are looked at with the rest of validation
+/// Whether the end of one container may start all of them again.
+fn all_may_restart(spec: &Members) -> bool {
+    let mut rules = ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|list| objects(spec, list))
+        .flat_map(|container| objects(container, "restartPolicyRules"));
+    rules.any(|rule| text(rule, "action") == "RestartAllContainers")
+}
+
+/// When a container that ended is started again.
+struct Restarts<'o> {
+    /// Its own, or the pod's.
+    policy: &'o str,
+    /// The exit codes of its rules, and whether one must be among them or must not.
+    rules: Vec<(bool, Seen<i64>)>,
+}
+
+impl<'o> Restarts<'o> {
+    fn of(container: &'o Members, spec: &'o Members) -> Restarts<'o> {
+        let codes = |rule: &'o Members| {
+            let codes = child(rule, "exitCodes")?;
+            let values = list(codes, "values").iter().filter_map(serde_json::Value::as_i64).collect();
+            Some((text(codes, "operator") == "In", values))
+        };
+        match text(container, "restartPolicy") {
+            "" => Restarts { policy: text(spec, "restartPolicy"), rules: Vec::new() },
+            policy => {
+                let rules = objects(container, "restartPolicyRules").filter_map(codes).collect();
+                Restarts { policy, rules }
+            }
+        }
     }
-    let policy = match text(container, "restartPolicy") {
-        "" => text(spec, "restartPolicy"),
-        own => own,
-    };
-    match policy {
-        "Always" => true,
-        "OnFailure" => exit_code != 0,
-        // One that runs before the others is tried again until it succeeds, unless the pod is never
-        // restarted.
-        _ => containers == "initContainers" && text(spec, "restartPolicy") != "Never" && exit_code != 0,
+
+    fn restarts_after(&self, exit_code: i64) -> bool {
+        // Few: as many rules as validation lets a container have.
+        self.rules.iter().any(|(is_in, codes)| codes.has(&exit_code) == *is_in)
+            || match self.policy {
+                "Never" => false,
+                "OnFailure" => exit_code != 0,
+                _ => true,
+            }
     }
 }
 
@@ -132,6 +155,13 @@ fn addresses(status: &Members, old: &Members, name: &str, causes: &mut Causes) {
     let addresses: Vec<&str> = objects(status, name).map(|address| text(address, "ip")).collect();
     for (index, address) in addresses.iter().enumerate().filter(|(_, address)| !known.has(**address)) {
         legacy_ip(address, &at.index(index), causes);
+    }
+    if addresses.len() > 1
+        // Once: each address, up to the first that is none.
+        && let Some(index) = addresses.iter().position(|address| format::sloppy_ip(address).is_none())
+    {
+        let which = format!("invalid IP[{index}]: {}", addresses[index]);
+        causes.internal(&at, &format!("failed to check for dual stack with error:{which}"));
     }
     let v6 = addresses.iter().filter(|address| address.contains(':')).count();
     if addresses.len() > 2 || (addresses.len() == 2 && v6 != 1) {

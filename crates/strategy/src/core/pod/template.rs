@@ -4,6 +4,7 @@
 //!
 //! Source: kubernetes v1.36.3 `apis/core/validation`.
 
+use super::annotations as noted;
 use super::app_armor;
 use super::spec::{self, Owner};
 use crate::field::{Causes, Path};
@@ -16,8 +17,9 @@ pub fn validate_template(template: &Members, at: &Path<'_>, causes: &mut Causes)
     labels(child_or_empty(meta, "labels"), &at.child("labels"), causes);
     annotations(meta, &at.child("annotations"), causes);
     let (pod, notes) = (child_or_empty(template, "spec"), child_or_empty(meta, "annotations"));
-    app_armor::annotations(notes, pod, &at.child("annotations"), causes);
+    noted::validate(notes, None, pod, &at.child("annotations"), causes);
     spec::validate(pod, Owner::Template, &at.child("spec"), causes);
+    noted::seccomp_fields_match(notes, pod, &at.child("spec"), causes);
     app_armor::fields_match(notes, pod, &at.child("spec"), causes);
     if !list(pod, "ephemeralContainers").is_empty() {
         let at = at.child("spec");

@@ -8,6 +8,7 @@ use forebay_apimachinery::Seen;
 use forebay_apimachinery::seen::Firsts;
 use serde_json::Value;
 
+use super::annotations::{self, MIRROR};
 use super::app_armor;
 use super::container::no_spaces;
 use super::spec::{self, Owner, toleration_rules};
@@ -19,15 +20,13 @@ use crate::names::NameRule;
 use crate::rule::Update;
 use crate::typed::same_of;
 use crate::value::{
-    Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, same_objects,
-    take_over, text,
+    Members, child, child_made, child_mut, child_or_empty, int, list, list_mut, objects, take_over, text,
 };
 
 const SPEC: Path<'static> = Path::root("spec");
-pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
 pub fn validate_create(pod: &Members, causes: &mut Causes) {
-    validate(pod, causes);
+    validate(pod, None, causes);
     let spec = child_or_empty(pod, "spec");
     if !list(spec, "ephemeralContainers").is_empty() {
         causes.forbidden(&SPEC.child("ephemeralContainers"), "cannot be set on create");
@@ -36,18 +35,22 @@ pub fn validate_create(pod: &Members, causes: &mut Causes) {
         let detail = "cannot be set until all schedulingGates have been cleared";
         causes.forbidden(&SPEC.child("nodeName"), detail);
     }
-    let annotations = child_or_empty(child_or_empty(pod, "metadata"), "annotations");
-    app_armor::fields_match(annotations, spec, &SPEC, causes);
+    let noted = annotations::of_pod(pod);
+    annotations::seccomp_fields_match(noted, spec, &SPEC, causes);
+    app_armor::fields_match(noted, spec, &SPEC, causes);
 }
 
 /// What holds for every pod, its metadata aside.
-fn validate(pod: &Members, causes: &mut Causes) {
-    let (meta, spec) = (child_or_empty(pod, "metadata"), child_or_empty(pod, "spec"));
-    annotations(meta, spec, causes);
+fn validate(pod: &Members, old: Option<&Members>, causes: &mut Causes) {
+    let (meta, spec, noted) =
+        (child_or_empty(pod, "metadata"), child_or_empty(pod, "spec"), annotations::of_pod(pod));
+    let at = Path::root("metadata");
+    annotations::validate(noted, old.map(annotations::of_pod), spec, &at.child("annotations"), causes);
     let name = text(meta, "name");
-    let is_static = child_or_empty(meta, "annotations").contains_key(MIRROR);
+    let is_static = noted.contains_key(MIRROR);
     let owner = if is_static { Owner::StaticPod(name) } else { Owner::Pod(name) };
     spec::validate(spec, owner, &SPEC, causes);
+    spec::block_devices(spec, old.map(|old| child_or_empty(old, "spec")), &SPEC, causes);
     if text(spec, "serviceAccountName").is_empty() {
         tokens_without_account(spec, causes);
     }
@@ -56,26 +59,6 @@ fn validate(pod: &Members, causes: &mut Causes) {
             no_spaces(container, &SPEC.child(name).index(index), causes);
         }
     }
-}
-
-fn annotations(meta: &Members, spec: &Members, causes: &mut Causes) {
-    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-    let annotations = child_or_empty(meta, "annotations");
-    if annotations.is_empty() {
-        return;
-    }
-    let meta = Path::root("metadata");
-    let at = meta.child("annotations");
-    if annotations.contains_key(MIRROR) && text(spec, "nodeName").is_empty() {
-        let detail = "must set spec.nodeName if mirror pod annotation is set";
-        causes.invalid(&at.key(MIRROR), text(annotations, MIRROR), detail);
-    }
-    let cost = text(annotations, COST);
-    let canonical = cost.parse::<i32>().is_ok_and(|number| number.to_string() == cost);
-    if annotations.contains_key(COST) && !canonical {
-        causes.invalid(&at.key(COST), cost, "must be a 32bit integer");
-    }
-    app_armor::annotations(annotations, spec, &at, causes);
 }
 
 fn tokens_without_account(spec: &Members, causes: &mut Causes) {
@@ -98,13 +81,17 @@ pub fn validate_update(new: &Members, update: &Update<'_>, causes: &mut Causes) 
     let old = update.old;
     validate_built_in_update(new, old, causes);
     if update.is_status() {
+        annotations::validate_update(new, old, causes);
         return status::validate_update(new, old, causes);
     }
     validate_built_in_create(child_or_empty(new, "metadata"), true, NameRule::Subdomain, causes);
-    validate(new, causes);
+    validate(new, Some(old), causes);
+    if update.subresource == Some("resize") {
+        return resize::validate_update(new, old, causes);
+    }
+    annotations::validate_update(new, old, causes);
     match update.subresource {
         Some("ephemeralcontainers") => ephemeral_containers(new, old, causes),
-        Some("resize") => resize::validate_update(new, old, causes),
         _ => spec_update(child_or_empty(new, "spec"), child_or_empty(old, "spec"), causes),
     }
 }
@@ -258,6 +245,7 @@ fn narrowed_affinity(new: &Members, old: &Members, causes: &mut Causes) {
 }
 
 fn asks_for_more(new: &Members, old: &Members) -> bool {
+    const REQUIREMENT: (&str, &str) = ("core/v1", "NodeSelectorRequirement");
     let lists = ["matchExpressions", "matchFields"];
     let empty = |term: &Members| lists.iter().all(|name| list(term, name).is_empty());
     if empty(old) && !empty(new) {
@@ -266,14 +254,15 @@ fn asks_for_more(new: &Members, old: &Members) -> bool {
     lists.iter().all(|name| {
         let before = objects(old, name);
         list(new, name).len() >= list(old, name).len()
-            && objects(new, name).zip(before).all(|(new, old)| same_objects(new, old))
+            && objects(new, name).zip(before).all(|(new, old)| same_of(REQUIREMENT, new, old))
     })
 }
 
 fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
-    if child_or_empty(child_or_empty(old, "metadata"), "annotations").contains_key(MIRROR) {
+    if annotations::of_pod(old).contains_key(MIRROR) {
         return causes.forbidden(&Path::root(""), "static pods do not support ephemeral containers");
     }
+    const TYPE: (&str, &str) = ("core/v1", "EphemeralContainer");
     let at = SPEC.child("ephemeralContainers");
     let (new, old) = (child_or_empty(new, "spec"), child_or_empty(old, "spec"));
     let wanted: Firsts<&str, &Members> =
@@ -286,7 +275,7 @@ fn ephemeral_containers(new: &Members, old: &Members, causes: &mut Causes) {
                 let detail = format!("existing ephemeral containers {name:?} may not be removed\n");
                 causes.forbidden(&at, &detail);
             }
-            Some(container) if !causes.is_full() && !same_objects(container, before) => {
+            Some(container) if !causes.is_full() && !same_of(TYPE, container, before) => {
                 let detail = format!(
                     "existing ephemeral containers {name:?} may not be changed\n{}",
                     differences.between("EphemeralContainer", before, container)

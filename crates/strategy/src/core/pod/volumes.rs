@@ -11,11 +11,11 @@ use forebay_apimachinery::quantity;
 use super::container::PULL_POLICIES;
 use super::env::downward_file;
 use super::mounts::{Known, descending_path};
-use super::sources::{self, one_source};
+use super::sources::{self, long_portal, one_source};
 use crate::core::claim;
 use crate::field::{Causes, Path};
 use crate::format;
-use crate::meta::{annotations, labels};
+use crate::meta::of_template;
 use crate::value::{Members, child, child_or_empty, int, list, objects, text};
 
 const MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
@@ -96,6 +96,9 @@ fn source(volume: &Members, pod_name: &str, at: &Path<'_>, causes: &mut Causes) 
     let mut found = false;
     for name in SOURCES {
         let Some(source) = child(volume, name) else { continue };
+        if let Some(detail) = (name == "iscsi").then(|| long_portal(source, text(volume, "name"))).flatten() {
+            causes.invalid(&at.child("name"), text(volume, "name"), detail);
+        }
         if found {
             let name = match name {
                 "cephfs" => "cephFS",
@@ -276,8 +279,6 @@ fn service_account_token(token: &Members, at: &Path<'_>, volume_at: &Path<'_>, c
 fn ephemeral(source: &Members, at: &Path<'_>, causes: &mut Causes) {
     let at = at.child("volumeClaimTemplate");
     let Some(template) = child(source, "volumeClaimTemplate") else { return causes.required(&at, "") };
-    let meta = child_or_empty(template, "metadata");
-    annotations(meta, &at.child("metadata").child("annotations"), causes);
-    labels(child_or_empty(meta, "labels"), &at.child("metadata").child("labels"), causes);
+    of_template(child_or_empty(template, "metadata"), &at.child("metadata"), causes);
     claim::validate_spec(child_or_empty(template, "spec"), &at.child("spec"), causes);
 }

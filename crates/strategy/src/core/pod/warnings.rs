@@ -62,8 +62,9 @@ const OLD_VOLUMES: [(&str, &str); 9] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
-const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+pub const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+/// What comes before the name of a container.
+pub const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const USE_SECCOMP: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 

@@ -69,3 +69,42 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"!spec.storageClassName="a";spec.volumeName="v" => spec.resources={"requests":{"storage":"2Gi"}}"#, &["spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n@@ -6,7 +6,7 @@\n  \"Resources\": {\n   \"Limits\": null,\n   \"Requests\": {\n-   \"storage\": \"1Gi\"\n+   \"storage\": \"2Gi\"\n   }\n  },\n  \"VolumeName\": \"v\",\n"]),
     ]);
 }
+
+#[test]
+fn what_a_claim_was_allotted_is_storage_or_somebodys_own() {
+    const STATES: &str = r#""ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending""#;
+    let (resources, statuses) = ("status.allocatedResources", "status.allocatedResourceStatuses");
+    sample().check_updates(&[
+        (&format!(r#"@status {resources}={{"storage":"1Gi","a.b/c":"1"}}"#), &[]),
+        (
+            &format!(r#"@status {resources}={{"cpu":"1"}}"#),
+            &[&format!(r#"{resources}: Unsupported value: "cpu": supported values: "storage""#)],
+        ),
+        (
+            &format!(r#"@status {resources}={{"kubernetes.io/x":"1"}}"#),
+            &[&format!(r#"{resources}: Unsupported value: "kubernetes.io/x": supported values: "storage""#)],
+        ),
+        (
+            &format!(r#"@status {resources}={{"a b":"1"}}"#),
+            &[&format!(r#"{resources}: Invalid value: "a b": name part must…"#)],
+        ),
+        (
+            &format!(r#"@status {resources}={{"storage":"-1"}}"#),
+            &[&format!("{resources}[storage]: Invalid value: -1: must be a valid resource quantity")],
+        ),
+        (&format!(r#"@status {statuses}={{"storage":"NodeResizePending"}}"#), &[]),
+        (
+            &format!(r#"@status {statuses}={{"storage":"x"}}"#),
+            &[&format!(r#"{statuses}: Unsupported value: "storage": supported values: {STATES}"#)],
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_empty_where_it_is_no_pointer_changes_no_claim() {
+    sample().check_updates(&[
+        (r#"spec.selector={};spec.volumeName="""#, &["spec: Forbidden: spec is immutable…"]),
+        (r#"spec.volumeName="""#, &[]),
+        (r#"!spec.dataSource={"kind":"PersistentVolumeClaim","name":"x"} => spec.dataSourceRef.apiGroup=null"#, &[]),
+    ]);
+}

@@ -45,3 +45,32 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"spec.taints=[{"key":"a b","effect":"NoSchedule"}]"#, &[r#"metadata.taints[0].key: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alpha…"#, r#"metadata.taints[0].key: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alpha…"#]),
     ]);
 }
+
+#[test]
+fn features_that_a_node_declares_are_names_in_order() {
+    let at = "status.declaredFeatures";
+    let said = |list: &str| format!(r#"@status {at}={list}"#);
+    let malformed = |index: usize, name: &str| {
+        format!(
+            r#"{at}[{index}]: Invalid value: "{name}": invalid feature name "{name}": must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"#
+        )
+    };
+    sample().check_updates(&[
+        (&said(r#"["A","B/c","B/d1"]"#), &[]),
+        (&said(r#"["","a"]"#), &[&malformed(0, ""), &malformed(1, "a")]),
+        (&said(r#"["A/","B/1"]"#), &[&malformed(0, "A/"), &malformed(1, "B/1")]),
+        (&said(r#"["A","A"]"#), &[&format!(r#"{at}[1]: Duplicate value: "A""#)]),
+        (
+            &said(r#"["B","A"]"#),
+            &[&format!(r#"{at}[1]: Invalid value: "A": list must be sorted alphabetically"#)],
+        ),
+    ]);
+    sample().check_creates(&[(r#"status={"declaredFeatures":["x"]}"#, &[&malformed(0, "x")])]);
+}
+
+#[test]
+fn swap_that_a_node_has_is_more_than_nothing() {
+    let status = |bytes: i64| format!(r#"status={{"nodeInfo":{{"swap":{{"capacity":{bytes}}}}}}}"#);
+    let refused = "metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero";
+    sample().check_creates(&[(&status(1), &[]), (&status(0), &[refused])]);
+}

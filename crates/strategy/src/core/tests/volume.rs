@@ -77,3 +77,33 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"!spec.nodeAffinity={"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}} => spec.nodeAffinity={"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"b","operator":"Exists"}]}]}}"#, &[r#"nodeAffinity: Invalid value: {"Required":{"NodeSelectorTerms":[{"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}…"#]),
     ]);
 }
+
+#[test]
+fn the_secrets_and_names_of_sources_are_whole() {
+    let source = |json: &str| format!(r#"spec.hostPath=null;spec.{json}"#);
+    let required = |at: &str| format!("spec.{at}: Required value");
+    sample().check_creates(&[
+        (&source(r#"azureFile={"secretName":"s","shareName":"x","secretNamespace":""}"#), &[&required("azureFile.secretNamespace")]),
+        (&source(r#"cinder={"volumeID":"x","secretRef":{"name":"s"}}"#), &[&required("cinder.secretRef.namespace")]),
+        (&source(r#"storageos={"volumeName":"x","secretRef":{"name":"s"}}"#), &[&required("storageos.secretRef.namespace")]),
+        (&source(r#"gcePersistentDisk={"pdName":""}"#), &[&required("persistentDisk.pdName")]),
+        (&source(r#"glusterfs={"endpoints":"e","path":"p","endpointsNamespace":""}"#), &[r#"spec.glusterfs.endpointsNamespace: Invalid value: "": if the endpointnamespace is set, it must be a valid namespace name"#]),
+        (&source(r#"glusterfs={"endpoints":"e","path":"p","endpointsNamespace":"A"}"#), &["spec.glusterfs.endpointsNamespace: Invalid value: \"A\": a lowercase RFC 1123 label must…"]),
+        (&source(r#"csi={"driver":"a.b","volumeHandle":"h","nodeExpandSecretRef":{"name":"A_"}}"#), &["spec.csi.nodeExpandSecretRef.name: Invalid value: \"A_\": a lowercase RFC 1123 subdomain must…", &required("csi.nodeExpandSecretRef.namespace")]),
+        (&source(r#"csi={"driver":"a.b","volumeHandle":"h","controllerPublishSecretRef":{"name":"s","namespace":"A"}}"#), &["spec.csi.controllerPublishSecretRef.namespace: Invalid value: \"A\": a lowercase RFC 1123 label must…"]),
+        (&source(r#"csi={"driver":"a.b","volumeHandle":"h","controllerExpandSecretRef":{"name":"s","namespace":"n"}}"#), &[]),
+        (&source(r#"iscsi={"targetPortal":"t","iqn":"x","secretRef":{}}"#), &[r#"spec.iscsi.iqn: Invalid value: "x": must be valid format"#, &required("iscsi.secretRef.name")]),
+    ]);
+}
+
+#[test]
+fn what_is_false_where_it_is_no_pointer_changes_no_source() {
+    let csi =
+        |more: &str| format!(r#"spec.hostPath=null;spec.csi={{"driver":"a.b","volumeHandle":"h"{more}}}"#);
+    sample().check_updates(&[
+        (&format!("!{} => spec.csi.readOnly=false", csi("")), &[]),
+        (r#"!spec.hostPath=null;spec.awsElasticBlockStore={"volumeID":"v"} => spec.awsElasticBlockStore.partition=0"#, &[]),
+        (&format!("!{} => spec.csi.controllerExpandSecretRef={{\"name\":\"s\",\"namespace\":\"n\"}}", csi("")), &[]),
+        (&format!("!{} => spec.csi.readOnly=true", csi("")), &["spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation…"]),
+    ]);
+}

@@ -37,3 +37,43 @@ fn containers_must_be_well_made() {
         (r#"spec.containers.0.resizePolicy=[{"resourceName":"cpu","restartPolicy":"X"},{"resourceName":"gpu","restartPolicy":"NotRequired"},{"resourceName":"cpu","restartPolicy":"NotRequired"}]"#, &[r#"spec.containers[0].resizePolicy: Unsupported value: "X": supported values: "NotRequired", "RestartContainer""#, r#"spec.containers[0].resizePolicy: Unsupported value: "gpu": supported values: "cpu", "memory""#, r#"spec.containers[0].resizePolicy[2]: Duplicate value: "cpu""#]),
     ]);
 }
+
+#[test]
+fn rules_of_a_container_that_runs_before_the_others_go_with_a_policy() {
+    let init = |more: &str| format!(r#"spec.initContainers=[{{"name":"i","image":"x"{more}}}]"#);
+    let at = "spec.initContainers[0]";
+    sample().check_creates(&[
+        (
+            &init(r#","restartPolicyRules":[{}]"#),
+            &[&format!(
+                "{at}.restartPolicy: Required value: must specify restartPolicy when restart rules are used"
+            )],
+        ),
+        (
+            &init(r#","restartPolicy":"Never","restartPolicyRules":[{"action":"Restart"}]"#),
+            &[&format!("{at}.restartPolicyRules[0].exitCodes: Required value: must be specified")],
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_there_and_empty_is_set_of_a_container_that_joins_later() {
+    let joined = |more: &str| {
+        format!(r#"@ephemeralcontainers spec.ephemeralContainers=[{{"name":"e","image":"x",{more}}}]"#)
+    };
+    let refused = |name: &str| {
+        format!("spec.ephemeralContainers[0].{name}: Forbidden: cannot be set for an Ephemeral Container")
+    };
+    sample().check_updates(&[
+        (&joined(r#""resources":{}"#), &[]),
+        (&joined(r#""ports":[]"#), &[&refused("ports")]),
+        (&joined(r#""resizePolicy":[]"#), &[&refused("resizePolicy")]),
+        (&joined(r#""restartPolicyRules":[]"#), &[&refused("restartPolicyRules")]),
+        (&joined(r#""resources":{"claims":[]}"#), &[&refused("resources")]),
+        (&joined(r#""resources":{"limits":{}}"#), &[&refused("resources")]),
+    ]);
+    sample().check_creates(&[(
+        r#"spec.resources={"claims":[]}"#,
+        &["spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"],
+    )]);
+}

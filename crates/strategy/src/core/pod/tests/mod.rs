@@ -2,6 +2,7 @@
 //!
 //! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
 
+mod annotations;
 mod containers;
 mod env;
 mod probes;
@@ -9,6 +10,7 @@ mod resources;
 mod scheduling;
 mod security;
 mod spec;
+mod status;
 mod update;
 mod volumes;
 mod warnings;

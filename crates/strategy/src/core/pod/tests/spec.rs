@@ -2,7 +2,9 @@
 //!
 //! In: writes as text. Out: causes as kube-apiserver v1.36.3 gives them. Never: a store.
 
+use super::super::spec::block_devices;
 use super::sample;
+use crate::field::{Causes, Path};
 
 #[test]
 fn pods_must_be_well_made() {
@@ -78,4 +80,18 @@ fn claims_are_of_objects_that_there_may_be() {
         (r#"spec.resourceClaims=[{"name":"a","resourceClaimName":"a.b"}]"#, &[]),
         (r#"metadata.annotations={"kubernetes.io/config.mirror":"x"};spec.nodeName="n";spec.resourceClaims=[{"name":"","resourceClaimName":"A_"}]"#, &["[]: Forbidden: static pods do not support resource claims"]),
     ]);
+}
+
+#[test]
+fn a_pod_with_users_of_its_own_has_no_block_devices() {
+    let pod = r#"spec.hostUsers=false;spec.volumes=[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}];spec.containers.0.volumeDevices=[{"name":"v","devicePath":"/a"}]"#;
+    sample().check_creates(&[
+        (pod, &["spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false"]),
+        (&pod.replace("false", "true"), &[]),
+    ]);
+    let spec = sample().sent(pod)["spec"].clone();
+    let mut told = Causes::default();
+    let members = spec.as_object().expect("an object");
+    block_devices(members, Some(members), &Path::root("spec"), &mut told);
+    assert!(told.is_empty(), "one that was there may go on");
 }

@@ -62,6 +62,8 @@ fn updates_are_refused_where_they_may_not_change() {
         (r#"!spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.0.resources=null"#, &[r#"spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing"#, "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"]),
         (r#"!spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.0.resources={"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}"#, &[r#"spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing"#]),
         (r#"!spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.+={"name":"d","image":"x"}"#, &["spec.containers: Forbidden: containers may not be added or removed on resize"]),
+        (r#"!spec.resourceClaims=[{"name":"a","resourceClaimName":"x"}];spec.containers.0.resources={"requests":{"cpu":"1"},"claims":[{"name":"a"}]} => @resize spec.containers.0.resources.requests={"cpu":"2"}"#, &["spec: Forbidden: only cpu and memory resources are mutable"]),
+        (r#"!spec.resourceClaims=[{"name":"a","resourceClaimName":"x"}];spec.containers.0.resources={"requests":{"cpu":"1"}} => @resize spec.containers.0.resources.claims=[{"name":"a"}]"#, &[]),
         ("spec.resources={}", &["spec: Forbidden: pod updates may not change fields other than…"]),
         (r#"@resize spec.resources={}"#, &["spec: Forbidden: only cpu and memory resources are mutable"]),
         (r#"!spec.resources={} => @resize spec.resources=null"#, &["spec: Forbidden: only cpu and memory resources are mutable"]),

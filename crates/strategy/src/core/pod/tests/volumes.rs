@@ -68,3 +68,62 @@ fn volumes_must_be_well_made() {
         (r#"spec.volumes=[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]"#, &["spec.volumes[0].ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is required", "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value"]),
     ]);
 }
+
+#[test]
+fn a_host_path_without_a_path_is_told_once() {
+    sample().check_creates(&[(
+        r#"spec.volumes=[{"name":"v","hostPath":{"path":"","type":"Nope"}}]"#,
+        &["spec.volumes[0].hostPath.path: Required value"],
+    )]);
+}
+
+#[test]
+fn names_of_iscsi_are_of_a_scheme_and_well_made() {
+    let volume = |more: &str| {
+        format!(r#"spec.volumes=[{{"name":"v","iscsi":{{"targetPortal":"1.1.1.1","lun":1,{more}}}}}]"#)
+    };
+    let at = "spec.volumes[0].iscsi";
+    let long = "a".repeat(70);
+    sample().check_creates(&[
+        (&volume(r#""iqn":"iqn.2001-04.com.example:a","initiatorName":"eui.0123456789abcdef""#), &[]),
+        (&volume(r#""iqn":"iqn.2001-04.com""#), &[&format!(r#"{at}.iqn: Invalid value: "iqn.2001-04.com": must be valid format"#)]),
+        (&volume(r#""iqn":"naa.1","initiatorName":"x""#), &[&format!(r#"{at}.iqn: Invalid value: "naa.1": must be valid format"#), &format!(r#"{at}.initiatorname: Invalid value: "x": must be valid format starting with iqn, eui, or naa"#)]),
+        (
+            &format!(r#"spec.volumes=[{{"name":"v","iscsi":{{"targetPortal":"{long}","iqn":"iqn.2001-04.a:b","initiatorName":"iqn.2001-04.a:b"}}}}]"#),
+            &[r#"spec.volumes[0].name: Invalid value: "v": Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."#],
+        ),
+    ]);
+}
+
+#[test]
+fn a_claim_is_made_with_labels_and_annotations_and_no_other_metadata() {
+    let volume = |metadata: &str| {
+        let spec = r#"{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}"#;
+        format!(
+            r#"spec.volumes=[{{"name":"v","ephemeral":{{"volumeClaimTemplate":{{"metadata":{metadata},"spec":{spec}}}}}}}]"#
+        )
+    };
+    let at = "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata";
+    sample().check_creates(&[
+        (&volume(r#"{"labels":{"a":"b"},"annotations":{"a":"b"},"generation":0,"name":""}"#), &[]),
+        (
+            &volume(r#"{"name":"x","uid":"u"}"#),
+            &[
+                &format!("{at}.name: Forbidden: cannot be set"),
+                &format!("{at}.uID: Forbidden: cannot be set"),
+            ],
+        ),
+        (
+            &volume(r#"{"deletionGracePeriodSeconds":0}"#),
+            &[&format!("{at}.deletionGracePeriodSeconds: Forbidden: cannot be set")],
+        ),
+    ]);
+}
+
+#[test]
+fn certificates_for_pods_are_a_feature_that_is_off() {
+    let volume =
+        r#"spec.volumes=[{"name":"v","projected":{"sources":[{"podCertificate":{"keyType":"x"}}]}}]"#;
+    let pod = sample().created(volume);
+    assert_eq!(pod["spec"]["volumes"][0]["projected"]["sources"], serde_json::json!([{}]));
+}
