@@ -6,6 +6,7 @@
 //! looks at each again and again. What they keep in a namespace that ends is deleted there. Never: carries a
 //! client's request, or trusts what is answered beyond its limits.
 
+mod asking;
 mod check;
 mod condition;
 mod content;
