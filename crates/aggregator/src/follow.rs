@@ -204,6 +204,7 @@ impl Following {
         }
         if is_synced {
             self.aggregator.is_told.store(true, Ordering::Release);
+            self.aggregator.changes.tell();
         }
     }
 
@@ -293,6 +294,10 @@ impl Following {
         let (routes, extensions) = self.known.told();
         self.aggregator.routes.replace(routes);
         self.aggregator.extensions.replace(extensions);
+        // Before all of them are told of for the first time, nobody is to take them for all there are.
+        if self.aggregator.is_told() {
+            self.aggregator.changes.tell();
+        }
     }
 }
 

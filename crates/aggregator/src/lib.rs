@@ -3,17 +3,23 @@
 //!
 //! In: APIServices, services and their endpoints, as this server has them; what the servers behind them
 //! answer. Out: routes and extensions, published; conditions; what is counted. One task follows them all, and
-//! looks at each again and again. What they keep in a namespace that ends is deleted there. Never: carries a
-//! client's request, or trusts what is answered beyond its limits.
+//! looks at each again and again. What they keep in a namespace that ends is deleted there, and what they keep
+//! is followed for who follows owners. Never: carries a client's request, or trusts what is answered beyond its
+//! limits.
 
 mod asking;
+mod changes;
 mod check;
 mod condition;
 mod content;
 mod documents;
 mod follow;
+mod followed;
+mod heard;
+mod item;
 mod known;
 pub mod limits;
+mod objects;
 mod published;
 mod registered;
 
@@ -26,7 +32,10 @@ use forebay_proxy::{ClientIdentity, Routes, Spoken};
 use forebay_registry::Registry;
 use forebay_rt::Tasks;
 
+use changes::Changes;
+
 pub use content::ContentElsewhere;
+pub use objects::ObjectsOfOthers;
 pub use published::{PublishedAuthentication, keep_published};
 
 /// What following them takes.
@@ -44,6 +53,8 @@ pub struct Aggregator {
     pub extensions: Arc<Extensions>,
     pub availability: Arc<Availability>,
     is_told: Arc<AtomicBool>,
+    // Rung when routes or extensions are others, and when they are told for the first time.
+    changes: Arc<Changes>,
 }
 
 impl Aggregator {
