@@ -231,6 +231,7 @@ impl Server {
                 duration: config.operating.signing_duration,
             }),
             elsewhere: None,
+            objects_elsewhere: None,
         };
         Ok(Server {
             store,
