@@ -14,7 +14,7 @@ use forebay_rt::Clock;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 
-use crate::Aggregator;
+use crate::aggregator::Aggregator;
 use crate::asking::{AskingOther, refused, segment};
 use crate::limits::{CONTENT_LIST_BYTES_MAX, CONTENT_LIST_MAX, CONTENT_PAGES_MAX, CONTENT_WAIT};
 

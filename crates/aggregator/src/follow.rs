@@ -20,13 +20,13 @@ use forebay_rt::Clock;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
+use crate::aggregator::{Aggregator, AggregatorConfig};
 use crate::check;
 use crate::condition::Written;
 use crate::documents;
 use crate::known::{Question, Registrations, Task};
 use crate::limits::{LOOKS_MAX, NOTICES_MAX, READS_MAX};
 use crate::registered::{self, Registered};
-use crate::{Aggregator, AggregatorConfig};
 
 const GROUP: &str = "apiregistration.k8s.io";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";

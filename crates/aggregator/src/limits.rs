@@ -81,8 +81,9 @@ pub const FOLLOWED_MAX: usize = 256;
 /// after a minute, then ever more seldom.
 pub const FOLLOWED_OBJECTS_MAX: usize = 100_000;
 
-/// What is held of all of them together, here and in the collector's graph, with what is on its way in: 100,000
-/// objects with an owner each take 60 MB. Beyond, the resource that would take more is let go of as above.
+/// What is held of all of them together, here and in the collector's graph, with what is on its way in:
+/// 100,000 objects with an owner each take 60 MB. Beyond, the resource that would take more is let go of as
+/// above.
 pub const FOLLOWED_BYTES_MAX: usize = 128 << 20;
 
 /// What an object takes beside its texts, and each owner that it names: places in tables that are half full.
@@ -105,8 +106,8 @@ pub const FOLLOWED_TURN: usize = 256;
 /// Bytes of a refusal that are read.
 pub const REFUSAL_BYTES_MAX: usize = 4 << 10;
 
-/// Bytes of one object that is looked at before it is judged, and what its metadata may take as a tree; 64 are
-/// looked at at once. More is a failure.
+/// Bytes of one object that is looked at before it is judged, and what its metadata may take as a tree; 64
+/// are looked at at once. More is a failure.
 pub const OBJECT_BYTES_MAX: usize = 4 << 20;
 pub const OBJECT_TREE_BYTES_MAX: usize = 2 << 20;
 

@@ -22,7 +22,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Aggregator;
+use crate::aggregator::Aggregator;
 use crate::asking::{AskingOther, SentBody, refused, segment};
 use crate::followed::{FollowedObjects, HeldBytes, OverProxy};
 use crate::limits::{FOLLOWED_MAX, OBJECT_BYTES_MAX, OBJECT_TREE_BYTES_MAX, OBJECT_WAIT};

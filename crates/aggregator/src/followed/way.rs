@@ -1,7 +1,7 @@
 //! What carries the requests of who follows a kind, as its server is reached now.
 //!
-//! In: a path and query. Out: the head of an answer, its body a piece at a time, or what befell it. Never: asks
-//! again.
+//! In: a path and query. Out: the head of an answer, its body a piece at a time, or what befell it. Never:
+//! asks again.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use forebay_rt::{Duration, Ear};
 use http::header::{ACCEPT, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method};
 
-use crate::Aggregator;
+use crate::aggregator::Aggregator;
 use crate::asking::AGENT;
 use crate::limits::REFUSAL_BYTES_MAX;
 
