@@ -216,9 +216,11 @@ fn known(extensions: &[Extension]) -> KnownElsewhere {
     // (group, resource) -> the priority of its version, and that version
     let mut first = HashMap::<(&str, &str), (u32, &str)>::new();
     for extension in extensions {
+        let version = format!("{}/{}", extension.group, extension.version);
         if extension.is_stale {
-            told.unknown.push(format!("{}/{}", extension.group, extension.version));
+            told.unknown.push(version.clone());
         }
+        told.versions.push(version);
         for known in extension.resources.iter().filter(|known| can(known, &["delete", "list", "watch"])) {
             let entry = first.entry((&extension.group, &known.resource)).or_insert((0, ""));
             if entry.1.is_empty() || entry.0 < extension.version_priority {
@@ -366,6 +368,7 @@ mod tests {
             ["v1 flunders true", "v1 metrics false", "v1beta1 flunders false", "v1beta1 old true"]
         );
         assert_eq!(told.unknown, ["a.io/v2"]);
+        assert_eq!(told.versions, ["a.io/v1", "a.io/v1beta1", "a.io/v2"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What other servers keep: for who ends a namespace, and for who follows owner references.
 //!
-//! In: a namespace, a kind, an object, and in whose name it is asked. Out: what can be deleted there, and what
-//! is left of it; what is heard of objects, and what one of them is now. Never: decides that anything goes.
+//! In: a namespace, a kind, an object, and in whose name it is asked. Out: what can be deleted there, and
+//! what is left of it; what is heard of objects, and what one of them is now. Never: decides that anything
+//! goes.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -77,7 +78,10 @@ pub struct KindElsewhere {
 pub struct KnownElsewhere {
     /// By group, version and resource; each once.
     pub kinds: Vec<Arc<KindElsewhere>>,
-    /// Versions, `group/version`, of which nobody knows now what they have.
+    /// Every version, `group/version`, that another server serves in this one's place, whatever this one has
+    /// of the same name.
+    pub versions: Vec<String>,
+    /// Those of which nobody knows now what they have.
     pub unknown: Vec<String>,
     /// Goes up when any of this changes: see [`ObjectsElsewhere::changed`].
     pub change: u64,
@@ -142,8 +146,8 @@ pub trait ObjectsElsewhere: Send + Sync {
     /// Nobody knows yet which servers there are.
     fn known(&self) -> Result<KnownElsewhere, Status>;
 
-    /// Waits until what is known is no longer what it was at `change`; of what is not known at all, that is 0.
-    /// Cancel-safe.
+    /// Waits until what is known is no longer what it was at `change`; of what is not known at all, that is
+    /// 0. Cancel-safe.
     fn changed(&self, change: u64) -> BoxFuture<'_, ()>;
 
     /// Follows the objects of a kind, in the name of `caller`.

@@ -24,7 +24,7 @@ use crate::acting::ActingRegistry;
 use crate::each::InFlight;
 use crate::informers::any_ready;
 use crate::limits;
-use crate::meta::Meta;
+use crate::meta::{Meta, OwnerReference};
 use crate::objects::{collection, named};
 use crate::queue::{Queue, Verdict};
 
@@ -225,7 +225,7 @@ impl Collector {
 
     /// Whether everything has been read once: before that, nobody can be said to have no dependents.
     fn is_synced(&self) -> bool {
-        self.followers.values().all(|follower| follower.synced)
+        self.others.are_known() && self.followers.values().all(|follower| follower.synced)
     }
 
     /// Begins as much work as there may be at once: what is left in the queue waits for work to end, or for
@@ -360,7 +360,10 @@ impl Collector {
             Attempt::Elsewhere(server) => return self.lanes.add(server, uid),
             Attempt::Owned(references) => {
                 let is_followed =
-                    |reference| self.kinds.is_collected(reference) || self.others.hears_of(reference);
+                    |reference: &OwnerReference| match self.others.kinds().serve(&reference.api_version) {
+                        true => self.others.hears_of(reference),
+                        false => self.kinds.is_collected(reference),
+                    };
                 let followed = references.iter().all(is_followed);
                 if let Some(at) = self.graph.reference(&uid).filter(|_| followed) {
                     self.found.keep(asked, at.namespace, references);

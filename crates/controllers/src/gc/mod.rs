@@ -5,10 +5,11 @@
 //! what other servers keep ──────┘                                      └► lanes: the same, at other servers
 //! ```
 //!
-//! In: what happens to every object but events, here and on other servers. Out: deletes and patches, each on exactly the state that it
-//! was decided on. Keeps of each object with owners where it is and who owns it, of some owners that they are
-//! there, and nothing of the others; all of it is read again at a restart. Never: decides on the graph alone
-//! that an owner is gone: who keeps it says so, and a server that cannot be asked has said nothing.
+//! In: what happens to every object but events, here and on other servers. Out: deletes and patches, each on
+//! exactly the state that it was decided on. Keeps of each object with owners where it is and who owns it, of
+//! some owners that they are there, and nothing of the others; all of it is read again at a restart. Never:
+//! decides on the graph alone that an owner is gone: who keeps it says so, and a server that cannot be asked
+//! has said nothing.
 //!
 //! Source: kubernetes v1.36.3 `pkg/controller/garbagecollector`.
 

@@ -25,6 +25,8 @@ use crate::meta::{Meta, OwnerReference};
 pub struct OtherKinds {
     // `apiVersion/kind` -> it
     by_name: HashMap<String, Arc<KindElsewhere>>,
+    // Every version of theirs, also of those of which nobody knows what they have.
+    versions: HashSet<String>,
 }
 
 /// See the module's doc.
@@ -65,7 +67,13 @@ impl OtherKinds {
         let named =
             |of: &Arc<KindElsewhere>| (format!("{}/{}/{}", of.group, of.version, of.kind), of.clone());
         // Of several resources of a kind the first.
-        OtherKinds { by_name: known.kinds.iter().rev().map(named).collect() }
+        let by_name = known.kinds.iter().rev().map(named).collect();
+        OtherKinds { by_name, versions: known.versions.iter().cloned().collect() }
+    }
+
+    /// Whether another server serves `api_version`, whatever this one has of the same name.
+    pub fn serve(&self, api_version: &str) -> bool {
+        self.versions.contains(api_version)
     }
 
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Arc<KindElsewhere>> {
@@ -89,6 +97,12 @@ impl Others {
             turn: 0,
             unsettled_since: None,
         }
+    }
+
+    /// Whether it is known which there are: before that, nobody can be said to be no other server's. Waits
+    /// for none of them.
+    pub fn are_known(&self) -> bool {
+        self.objects.is_none() || self.known.is_some()
     }
 
     pub fn objects(&self) -> Option<&Arc<dyn ObjectsElsewhere>> {
@@ -173,8 +187,8 @@ impl Others {
         heard
     }
 
-    /// Takes a notice into the graph. `touched` gets what is to be looked at because of it, once everything of
-    /// its kind is known.
+    /// Takes a notice into the graph. `touched` gets what is to be looked at because of it, once everything
+    /// of its kind is known.
     pub fn take(
         &mut self,
         (followed, notice): (Followed, NoticeElsewhere),
@@ -354,8 +368,10 @@ mod tests {
     fn a_server_that_never_tells_what_it_has_is_waited_for_and_not_for_ever() {
         let now = Clock::system().now();
         let (mut others, mut next) = (Others::new(Some(Arc::new(Unknown)), Arc::default()), 0);
+        assert!(!others.are_known());
         assert_eq!(others.settled(now), Err("other servers are not known yet".to_owned()));
         assert_eq!(others.look(&mut next), Some(Vec::new()));
+        assert!(others.are_known(), "as far as that waits for nobody");
         let later = now + limits::ELSEWHERE_SETTLE_WAIT;
         let early = later - Duration::from_millis(1);
         assert_eq!(others.settled(early), Err("it is not known yet what a.io/v1 has".to_owned()));

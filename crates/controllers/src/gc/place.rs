@@ -93,8 +93,8 @@ impl From<Status> for Stop {
 }
 
 impl Context {
-    /// The metadata of the object there, as new as anything acknowledged; `None` when it is certain that there
-    /// is none.
+    /// The metadata of the object there, as new as anything acknowledged; `None` when it is certain that
+    /// there is none.
     pub async fn find(&self, place: &ObjectPlace) -> Result<Option<Meta>, Stop> {
         match place {
             ObjectPlace::Here(target) => {

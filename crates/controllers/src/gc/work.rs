@@ -172,7 +172,9 @@ async fn classify(
 fn owner(context: &Context, namespace: &str, reference: &OwnerReference) -> Option<(ObjectPlace, bool)> {
     let OwnerReference { api_version, kind, name, .. } = reference;
     // An owner in a namespace is in the same one.
-    if let Some(served) = context.kinds.kind(api_version, kind) {
+    // What another server serves is not to be found here, whatever this one has of the same name.
+    if !context.other_kinds.serve(api_version) {
+        let served = context.kinds.kind(api_version, kind)?;
         return Some((ObjectPlace::Here(named(served, namespace, name)), served.namespaced));
     }
     let of = context.other_kinds.kind(api_version, kind)?.clone();

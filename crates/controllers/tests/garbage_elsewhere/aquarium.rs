@@ -28,6 +28,8 @@ struct State {
     is_away: bool,
     is_listed: bool,
     hangs: bool,
+    // Versions that it serves besides, of which it does not say what they have.
+    also: Vec<String>,
     change: u64,
     // (resource, namespace, name) -> metadata
     objects: BTreeMap<Place, Value>,
@@ -53,6 +55,7 @@ impl Aquarium {
             is_away: false,
             is_listed: true,
             hangs: false,
+            also: Vec::new(),
             change: 1,
             objects: BTreeMap::new(),
             notices: HashMap::new(),
@@ -89,6 +92,11 @@ impl Aquarium {
     /// It takes requests about single objects, and does not answer.
     pub fn hangs(&self) {
         self.changes(|state| state.hangs = true);
+    }
+
+    /// It serves `version` in the other server's place, and does not say what it has.
+    pub fn also_serves(&self, version: &str) {
+        self.changes(|state| state.also.push(version.to_owned()));
     }
 
     /// Says something of a resource, true or not.
@@ -253,13 +261,15 @@ impl ObjectsElsewhere for Seen {
                 is_followed: true,
             })
         };
-        let (kinds, unknown) = match state.is_away {
+        let (kinds, mut unknown) = match state.is_away {
             true => (Vec::new(), vec![API_VERSION.to_owned()]),
             false => {
                 (vec![kind("fischers", "Fischer", false), kind("flunders", "Flunder", true)], Vec::new())
             }
         };
-        Ok(KnownElsewhere { kinds, unknown, change: state.change })
+        unknown.extend(state.also.iter().cloned());
+        let versions = std::iter::once(API_VERSION.to_owned()).chain(state.also.iter().cloned()).collect();
+        Ok(KnownElsewhere { kinds, versions, unknown, change: state.change })
     }
 
     fn changed(&self, change: u64) -> BoxFuture<'_, ()> {

@@ -159,6 +159,18 @@ async fn an_owner_is_held_where_it_is_not_known_yet_what_it_has_elsewhere() {
 }
 
 #[tokio::test]
+async fn an_owner_that_another_server_has_is_not_looked_for_here_whatever_is_served_here() {
+    let (world, aquarium) = beside().await;
+    let world = world.with_widgets().await;
+    aquarium.also_serves("example.io/v1");
+    let owner = json!({ "apiVersion": "example.io/v1", "kind": "Widget",
+                        "metadata": { "name": "there", "uid": "there" } });
+    dependent(&world, "child", &[owned_by(&owner)]).await;
+    world.until_collected().await;
+    assert!(world.find(&at("child")).await.is_some());
+}
+
+#[tokio::test]
 async fn what_is_let_go_of_leads_to_no_deletion() {
     let (world, aquarium) = beside().await;
     let here = world.create(MAPS, map("here")).await;
