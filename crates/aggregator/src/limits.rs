@@ -82,7 +82,7 @@ pub const FOLLOWED_MAX: usize = 256;
 pub const FOLLOWED_OBJECTS_MAX: usize = 100_000;
 
 /// What is held of all of them together, here and in the collector's graph, with what is on its way in:
-/// 100,000 objects with an owner each take 60 MB. Beyond, the resource that would take more is let go of as
+/// 100,000 objects with an owner each take 83 MB. Beyond, the resource that would take more is let go of as
 /// above.
 pub const FOLLOWED_BYTES_MAX: usize = 128 << 20;
 

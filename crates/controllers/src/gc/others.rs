@@ -40,6 +40,8 @@ pub struct Others {
     changed: Option<BoxFuture<'static, ()>>,
     // By their numbers. <= ELSEWHERE_FOLLOWED_MAX
     followers: Vec<Follower>,
+    // Versions of theirs of which it was known once what they have. <= those of `known`
+    told: HashSet<String>,
     // Whose turn it is to tell first.
     turn: usize,
     // Since when something is not known of which there may be dependents.
@@ -94,6 +96,7 @@ impl Others {
             kinds: Arc::default(),
             changed: None,
             followers: Vec::new(),
+            told: HashSet::new(),
             turn: 0,
             unsettled_since: None,
         }
@@ -143,6 +146,9 @@ impl Others {
             *next += 1;
             self.followers.push(Follower { followed, of, follow, synced: false, touched: Vec::new() });
         }
+        let unknown: HashSet<&String> = known.unknown.iter().collect();
+        let is_told = |version: &&String| self.told.contains(*version) || !unknown.contains(*version);
+        self.told = known.versions.iter().filter(is_told).cloned().collect();
         self.kinds = Arc::new(OtherKinds::of(&known));
         self.known = Some(known);
         Some(ended)
@@ -260,9 +266,8 @@ impl Others {
         if let Some(follower) = self.followers.iter().find(|follower| !follower.synced) {
             return Some(format!("{}.{} are not listed yet", follower.of.resource, follower.of.group));
         }
-        let is_followed = |version: &&String| self.followers.iter().any(|one| is_of(&one.of, version));
-        let unheard = known.unknown.iter().find(|version| !is_followed(version));
-        unheard.map(|version| format!("it is not known yet what {version} has"))
+        let never_told = known.unknown.iter().find(|version| !self.told.contains(*version));
+        never_told.map(|version| format!("it is not known yet what {version} has"))
     }
 
     fn at(&self, followed: Followed) -> Option<usize> {
@@ -314,6 +319,8 @@ fn put(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use forebay_apimachinery::Status;
     use forebay_apimachinery::options::DeleteOptions;
     use forebay_rt::{Clock, Duration};
@@ -321,12 +328,18 @@ mod tests {
 
     use super::*;
 
-    /// Versions of which nobody knows what they have, and nothing else.
-    struct Unknown;
+    /// Says that it is so, and knows nothing else.
+    struct Said(Mutex<KnownElsewhere>);
 
-    impl ObjectsElsewhere for Unknown {
+    fn a_version(is_unknown: bool) -> KnownElsewhere {
+        let versions = vec!["a.io/v1".to_owned()];
+        let unknown = versions.iter().filter(|_| is_unknown).cloned().collect();
+        KnownElsewhere { versions, unknown, change: 1, ..KnownElsewhere::default() }
+    }
+
+    impl ObjectsElsewhere for Said {
         fn known(&self) -> Result<KnownElsewhere, Status> {
-            Ok(KnownElsewhere { unknown: vec!["a.io/v1".to_owned()], change: 1, ..KnownElsewhere::default() })
+            Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
         }
 
         fn changed(&self, _: u64) -> BoxFuture<'_, ()> {
@@ -367,7 +380,8 @@ mod tests {
     #[test]
     fn a_server_that_never_tells_what_it_has_is_waited_for_and_not_for_ever() {
         let now = Clock::system().now();
-        let (mut others, mut next) = (Others::new(Some(Arc::new(Unknown)), Arc::default()), 0);
+        let said = Arc::new(Said(Mutex::new(a_version(true))));
+        let (mut others, mut next) = (Others::new(Some(said), Arc::default()), 0);
         assert!(!others.are_known());
         assert_eq!(others.settled(now), Err("other servers are not known yet".to_owned()));
         assert_eq!(others.look(&mut next), Some(Vec::new()));
@@ -377,5 +391,18 @@ mod tests {
         assert_eq!(others.settled(early), Err("it is not known yet what a.io/v1 has".to_owned()));
         assert_eq!(others.settled(later), Ok(()));
         assert_eq!(Others::new(None, Arc::default()).settled(now), Ok(()), "there are none");
+    }
+
+    #[test]
+    fn one_that_told_once_what_it_has_is_not_waited_for_when_it_is_away() {
+        let now = Clock::system().now();
+        let said = Arc::new(Said(Mutex::new(a_version(false))));
+        let (mut others, mut next) = (Others::new(Some(said.clone()), Arc::default()), 0);
+        assert_eq!(others.look(&mut next), Some(Vec::new()));
+        assert_eq!(others.settled(now), Ok(()));
+        *said.0.lock().unwrap_or_else(PoisonError::into_inner) = a_version(true);
+        others.changed = None;
+        assert_eq!(others.look(&mut next), Some(Vec::new()));
+        assert_eq!(others.settled(now), Ok(()));
     }
 }
