@@ -6,20 +6,16 @@
 //! Source: kubernetes v1.36.3 `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use bytes::Bytes;
 use forebay_api::{BoxFuture, Elsewhere, LeftElsewhere, ResourceElsewhere, ServedElsewhere};
 use forebay_apimachinery::{Caller, Status};
 use forebay_documents::discovery::{Extension, ExtensionResource};
-use forebay_proxy::{Forwarded, ProxiedAnswer, ProxyRoute, RequestBody};
 use forebay_rt::Clock;
-use http::header::{ACCEPT, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
-use http_body_util::Empty;
+use http::{Method, StatusCode};
 use serde::Deserialize;
 
-use crate::Aggregator;
+use crate::aggregator::Aggregator;
+use crate::asking::{AskingOther, refused, segment};
 use crate::limits::{CONTENT_LIST_BYTES_MAX, CONTENT_LIST_MAX, CONTENT_PAGES_MAX, CONTENT_WAIT};
 
 /// As metadata alone, from servers that know that.
@@ -85,7 +81,8 @@ impl Elsewhere for ContentElsewhere {
         Box::pin(async move {
             let route = self.aggregator.routes.find(&of.group, &of.version);
             let route = route.ok_or_else(|| Status::internal("it is no longer served"))?;
-            let asking = Asking { route, caller, clock: &self.clock };
+            let (bytes_max, wait) = (CONTENT_LIST_BYTES_MAX, CONTENT_WAIT);
+            let asking = ContentAsked(AskingOther { route, caller, clock: &self.clock, bytes_max, wait });
             let path = format!("/apis/{}/{}/namespaces/{namespace}/{}", of.group, of.version, of.resource);
             if !of.has_collections || !asking.delete(&path).await? {
                 asking.delete_each(&path).await?;
@@ -133,32 +130,14 @@ fn can(known: &ExtensionResource, verb: &str) -> bool {
     known.verbs.iter().any(|known| &**known == verb)
 }
 
-/// A name, or what stands for a page, if that is a part of a URL as it is.
-///
-/// # Errors
-/// It is not.
-fn segment(name: &str) -> Result<&str, Status> {
-    let is_plain =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b':' | b'=');
-    match name {
-        "" | "." | ".." => Err(Status::internal(format!("{name:?} is no name"))),
-        name if name.bytes().all(is_plain) => Ok(name),
-        name => Err(Status::internal(format!("{name:?} is no name"))),
-    }
-}
+/// What is asked of the content of a namespace.
+struct ContentAsked<'a>(AskingOther<'a>);
 
-/// Who is asked, and in whose name.
-struct Asking<'a> {
-    route: Arc<ProxyRoute>,
-    caller: &'a Caller,
-    clock: &'a Clock,
-}
-
-impl Asking<'_> {
+impl ContentAsked<'_> {
     /// Deletes what is at `path`. Whether the server knows how to.
     async fn delete(&self, path: &str) -> Result<bool, Status> {
-        let (code, body) =
-            self.ask(Method::DELETE, format!("{path}?{BACKGROUND}"), "application/json").await?;
+        let target = format!("{path}?{BACKGROUND}");
+        let (code, body) = self.0.ask(Method::DELETE, &target, "application/json", None).await?;
         match code {
             code if code.is_success() => Ok(true),
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(false),
@@ -190,56 +169,12 @@ impl Asking<'_> {
             next => format!("&continue={}", segment(next)?),
         };
         let target = format!("{path}?limit={CONTENT_LIST_MAX}{next}");
-        let (code, body) = self.ask(Method::GET, target, METADATA).await?;
+        let (code, body) = self.0.ask(Method::GET, &target, METADATA, None).await?;
         match code {
             StatusCode::OK => serde_json::from_slice(&body?).map_err(Status::internal),
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(ContentPage::default()),
             code => Err(refused(path, code, &body)),
         }
-    }
-
-    /// What is answered: the code, and the body, if that is not too long.
-    async fn ask(
-        &self,
-        method: Method,
-        target: String,
-        accept: &'static str,
-    ) -> Result<(StatusCode, Result<Bytes, Status>), Status> {
-        let target: Uri = target.parse().map_err(Status::internal)?;
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        headers.insert(USER_AGENT, HeaderValue::from_static("kube-controller-manager"));
-        let user = Some(Arc::from(&*self.caller.name));
-        let forwarded = Forwarded { method, target, headers, client: None, user };
-        let answered = async {
-            match self.route.send(forwarded, RequestBody::Right(Empty::new()), self.caller).await {
-                Ok(ProxiedAnswer::Carried(head, carried)) => {
-                    let body = carried.whole(CONTENT_LIST_BYTES_MAX).await.map_err(Status::internal);
-                    Ok((head.status, body))
-                }
-                Ok(_) => Err(Status::internal("it speaks another protocol")),
-                Err(why) => Err(Status::internal(why)),
-            }
-        };
-        tokio::select! {
-            biased;
-            answered = answered => answered,
-            () = self.clock.sleep(CONTENT_WAIT) => Err(Status::internal("it does not answer in time")),
-        }
-    }
-}
-
-/// What a server says in place of doing what it was asked for.
-fn refused(path: &str, code: StatusCode, body: &Result<Bytes, Status>) -> Status {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Said {
-        message: String,
-    }
-    let said = body.as_ref().ok().and_then(|body| serde_json::from_slice::<Said>(body).ok());
-    match said.map(|said| said.message).filter(|message| !message.is_empty()) {
-        Some(message) => Status::internal(message),
-        None => Status::internal(format!("{path}: {code}")),
     }
 }
 
@@ -284,15 +219,5 @@ mod tests {
             ["flunders v1 true", "old v1beta1 false"]
         );
         assert_eq!(told.unknown, ["a.io/v3"]);
-    }
-
-    #[test]
-    fn a_name_leads_nowhere_but_to_its_object() {
-        for name in ["a", "a.b-c_d:e~1"] {
-            assert_eq!(segment(name).ok(), Some(name));
-        }
-        for name in ["", ".", "..", "a/b", "a?b", "a#b", "a%2fb", "a b", "\u{e4}"] {
-            assert!(segment(name).is_err(), "{name}");
-        }
     }
 }

@@ -19,7 +19,6 @@ use forebay_proxy::{Carried, Forwarded, ProxiedAnswer, ProxyError, ProxyRoute, R
 use forebay_rt::Clock;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use http_body_util::Empty;
 use serde::Deserialize;
 
 use crate::limits::{
@@ -71,7 +70,7 @@ async fn ask(
         ..Caller::default()
     };
     let forwarded = Forwarded { method: Method::GET, target, headers, client: None, user: None };
-    match route.send_anyway(forwarded, RequestBody::Right(Empty::new()), &caller).await? {
+    match route.send_anyway(forwarded, RequestBody::Right(Default::default()), &caller).await? {
         ProxiedAnswer::Carried(head, carried) => Ok((head, carried)),
         ProxiedAnswer::Upgraded(..) | ProxiedAnswer::Moved(_) | ProxiedAnswer::Nothing => {
             Err(ProxyError::Broken("it speaks another protocol".to_owned()))

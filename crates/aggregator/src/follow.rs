@@ -21,13 +21,13 @@ use forebay_rt::Clock;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
+use crate::aggregator::{Aggregator, AggregatorConfig};
 use crate::check;
 use crate::condition::{Condition, Written};
 use crate::documents;
 use crate::known::{Question, Registrations, Task, retry};
 use crate::limits::{LOCAL_ATTEMPTS_MAX, LOOKS_MAX, NOTICES_MAX, READS_MAX};
 use crate::registered::{self, Registered};
-use crate::{Aggregator, AggregatorConfig};
 
 const GROUP: &str = "apiregistration.k8s.io";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -225,6 +225,7 @@ impl Following {
         }
         if is_synced {
             self.aggregator.is_told.store(true, Ordering::Release);
+            self.aggregator.changes.tell();
         }
     }
 
@@ -320,6 +321,10 @@ impl Following {
         let (routes, extensions) = self.known.told();
         self.aggregator.routes.replace(routes);
         self.aggregator.extensions.replace(extensions);
+        // Before all of them are told of for the first time, nobody is to take them for all there are.
+        if self.aggregator.is_told() {
+            self.aggregator.changes.tell();
+        }
     }
 }
 

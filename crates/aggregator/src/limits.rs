@@ -75,3 +75,44 @@ pub const CONTENT_WAIT: Duration = Duration::from_secs(60);
 const _: () = assert!(RESOURCES_BYTES_MAX <= DISCOVERY_BYTES_MAX);
 const _: () = assert!(RESOURCES_BYTES_MAX <= RESOURCES_ALL_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_MAX + READS_MAX <= OWN_REQUESTS_MAX);
+
+/// Resources of other servers that are followed for the garbage collector. Those beyond, by group and
+/// resource, are not, and the log says so: nothing of theirs is deleted for want of an owner.
+pub const FOLLOWED_MAX: usize = 256;
+
+/// Objects of one of them. Where there are more, none of it counts, the log says so, and it is listed again
+/// after a minute, then ever more seldom.
+pub const FOLLOWED_OBJECTS_MAX: usize = 100_000;
+
+/// What is held of all of them together, here and in the collector's graph, with what is on its way in:
+/// 100,000 objects with an owner each take 83 MB. Beyond, the resource that would take more is let go of as
+/// above.
+pub const FOLLOWED_BYTES_MAX: usize = 128 << 20;
+
+/// What an object takes beside its texts, and each owner that it names: places in tables that are half full.
+pub const FOLLOWED_OBJECT_BYTES: usize = 256;
+pub const FOLLOWED_OWNER_BYTES: usize = 192;
+
+/// Longest object in a list or a watch. A longer one is an answer that cannot be read.
+pub const FOLLOWED_ITEM_BYTES_MAX: usize = 4 << 20;
+
+/// Finalizers, or owners, that one may name: 1,024 x 100 B, however short they are. One with more is left
+/// alone.
+pub const FOLLOWED_LISTED_MAX: usize = 1_024;
+
+/// Longest uid, and longest name.
+pub const FOLLOWED_NAME_BYTES_MAX: usize = 256;
+
+/// Objects that are read before others have their turn.
+pub const FOLLOWED_TURN: usize = 256;
+
+/// Bytes of a refusal that are read.
+pub const REFUSAL_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes of one object that is looked at before it is judged, and what its metadata may take as a tree; 64
+/// are looked at at once. More is a failure.
+pub const OBJECT_BYTES_MAX: usize = 4 << 20;
+pub const OBJECT_TREE_BYTES_MAX: usize = 2 << 20;
+
+/// How long one answer about a single object may take.
+pub const OBJECT_WAIT: Duration = Duration::from_secs(10);

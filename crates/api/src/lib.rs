@@ -19,7 +19,10 @@ pub use authorization::{
     Authorizer, Because, Decision, PathRule, Permission, ResourceRule, Rules, Undecided, told_together,
 };
 pub use caches::{Caches, Relief, Relieved};
-pub use elsewhere::{Elsewhere, LeftElsewhere, ResourceElsewhere, ServedElsewhere};
+pub use elsewhere::{
+    Elsewhere, FollowElsewhere, KindElsewhere, KnownElsewhere, LeftElsewhere, NoticeElsewhere,
+    ObjectElsewhere, ObjectsElsewhere, OwnerElsewhere, PlaceElsewhere, ResourceElsewhere, ServedElsewhere,
+};
 pub use eventual::{BoxFuture, Eventual};
 pub use verbs::{
     AdmittedOptions, Answer, Api, Awaited, Body, Completes, Completion, DeletedCollection, MayCreate,

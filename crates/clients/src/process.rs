@@ -66,6 +66,10 @@ impl Process {
         Ok(status.code().or_else(|| status.signal().map(|signal| 128 + signal)))
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Ends it by SIGKILL.
     pub fn kill(&mut self, watchdog: &mut Watchdog) -> Result<(), String> {
         self.child.kill().map_err(|e| format!("cannot kill {}: {e}", self.name))?;

@@ -186,6 +186,14 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Kills the programs beside the server that are called `name`.
+    pub fn kill_beside(&mut self, name: &str) -> Result<(), String> {
+        let (gone, stay) = std::mem::take(&mut self.beside).into_iter().partition(|one| one.name() == name);
+        self.beside = stay;
+        let gone: Vec<Process> = gone;
+        gone.into_iter().try_for_each(|mut one| one.kill(&mut self.watchdog))
+    }
+
     /// Tells scenarios of a program beside the server.
     pub fn tell(&mut self, variable: &'static str, value: String) {
         self.told.push((variable, value));

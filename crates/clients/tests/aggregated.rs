@@ -34,6 +34,8 @@ spec:
     )
 }
 
+const SAMPLE: &str = "sample-apiserver";
+
 const FLUNDER: &str = "apiVersion: wardle.example.com/v1alpha1
 kind: Flunder
 metadata: {name: NAME, labels: {sample-label: 'true'}}
@@ -42,6 +44,11 @@ metadata: {name: NAME, labels: {sample-label: 'true'}}
 /// The sample-apiserver behind `server`, which says that it is there.
 fn behind(server: &mut ControlPlane, peers: &needs::Peers, etcd: &Cluster) -> u16 {
     let [port] = ports::free().unwrap_or_else(|why| panic!("{why}"));
+    start_sample(server, peers, etcd, port);
+    port
+}
+
+fn start_sample(server: &mut ControlPlane, peers: &needs::Peers, etcd: &Cluster, port: u16) {
     let kubeconfig = server.kubeconfig().display().to_string();
     let mut sample = Command::new(&peers.sample_apiserver);
     sample.args(etcd.flags()).args([
@@ -52,8 +59,7 @@ fn behind(server: &mut ControlPlane, peers: &needs::Peers, etcd: &Cluster) -> u1
         "--bind-address=127.0.0.1".to_owned(),
         "--cert-dir=sample-serving".to_owned(),
     ]);
-    server.start_beside("sample-apiserver", &mut sample).unwrap_or_else(|why| panic!("{why}"));
-    port
+    server.start_beside(SAMPLE, &mut sample).unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// A session in which it is there, with a manifest of each flunder.
@@ -161,4 +167,91 @@ fn kubectl_gets_watches_and_explains_what_the_sample_apiserver_serves() {
     kubectl.run("kubectl patch flunder two --type=merge -p '{\"metadata\":{\"labels\":{\"a\":\"b\"}}}'");
     assert_eq!(kubectl.run("kubectl get flunders -l a=b -o name"), "flunder.wardle.example.com/two\n");
     kubectl.run("kubectl delete flunders --all");
+}
+
+/// An object that is owned by another one.
+fn owned(of: (&str, &str), name: &str, owner: (&str, &str, &str), uid: &str) -> String {
+    let ((api_version, kind), (owner_version, owner_kind, owner)) = (of, owner);
+    format!(
+        "apiVersion: {api_version}
+kind: {kind}
+metadata:
+  name: {name}
+  labels: {{sample-label: 'true'}}
+  ownerReferences:
+  - {{apiVersion: {owner_version}, kind: {owner_kind}, name: {owner}, uid: {uid}}}
+"
+    )
+}
+
+const MAP: (&str, &str) = ("v1", "ConfigMap");
+const FLUNDERS: &str = "wardle.example.com/v1alpha1";
+
+/// Creates one that is owned by another one, which is there.
+fn create_owned(kubectl: &Session<'_>, of: (&str, &str), name: &str, owner: (&str, &str, &str)) {
+    let uid = kubectl.run(&format!("kubectl get {} {} -o jsonpath={{.metadata.uid}}", owner.1, owner.2));
+    kubectl.file("owned.yaml", &owned(of, name, owner, &uid));
+    kubectl.run("kubectl create -f owned.yaml");
+}
+
+/// Waits until a ConfigMap is gone whose owner never was: whatever there was to collect is.
+fn collected(kubectl: &Session<'_>) {
+    kubectl.file("sentinel.yaml", &owned(MAP, "sentinel", ("v1", "ConfigMap", "none"), "none"));
+    kubectl.run("kubectl create -f sentinel.yaml");
+    kubectl.run("until ! kubectl get configmap sentinel; do sleep 0.2; done");
+}
+
+/// Owners and dependents on both sides of an aggregated server, whoever collects.
+fn owners_on_both_sides(server: &mut ControlPlane, peers: &needs::Peers) {
+    let etcd = Cluster::start(1, Security::Plain).unwrap_or_else(|why| panic!("{why}"));
+    let port = behind(server, peers, &etcd);
+    let flunder = |name| (FLUNDERS, "Flunder", name);
+    {
+        let Some(kubectl) = begun(server, port) else { return };
+        kubectl.run("kubectl create configmap owner");
+        create_owned(&kubectl, (FLUNDERS, "Flunder"), "child", ("v1", "ConfigMap", "owner"));
+        kubectl.run("kubectl create -f one.yaml");
+        create_owned(&kubectl, MAP, "child", flunder("one"));
+        kubectl.run("kubectl create -f two.yaml");
+        create_owned(&kubectl, MAP, "stays", flunder("two"));
+        collected(&kubectl);
+        kubectl.run("kubectl get configmap child stays && kubectl get flunder child");
+
+        kubectl.run("kubectl delete configmap owner");
+        kubectl.run("until ! kubectl get flunder child; do sleep 0.2; done");
+        kubectl.run("kubectl delete flunder one");
+        kubectl.run("until ! kubectl get configmap child; do sleep 0.2; done");
+        kubectl.run("kubectl get configmap stays");
+    }
+    server.kill_beside(SAMPLE).unwrap_or_else(|why| panic!("{why}"));
+    {
+        let Some(kubectl) = Session::open(server, "away") else { return };
+        kubectl.run("kubectl config set-context --current --namespace=aggregated");
+        let is_away = "kubectl wait --for=condition=Available=False --timeout=120s";
+        kubectl.run(&format!("{is_away} apiservice/v1alpha1.wardle.example.com"));
+        // One that is looked at while nobody can say whether its owner is there.
+        let none = "00000000-0000-0000-0000-000000000000";
+        kubectl.file("late.yaml", &owned(MAP, "late", flunder("none"), none));
+        kubectl.run("kubectl create -f late.yaml");
+        for _ in 0..3 {
+            collected(&kubectl);
+        }
+        kubectl.run("kubectl get configmap stays late");
+    }
+    start_sample(server, peers, &etcd, port);
+    let Some(kubectl) = Session::open(server, "back") else { return };
+    kubectl.run("kubectl config set-context --current --namespace=aggregated");
+    // The one whose owner never was goes once its server says so; the other's is there.
+    kubectl.run("until ! kubectl get configmap late; do sleep 0.2; done");
+    kubectl.run("kubectl get configmap stays && kubectl get flunder two");
+    kubectl.run("kubectl delete flunder two --cascade=foreground");
+    kubectl.run("until ! kubectl get configmap stays; do sleep 0.2; done");
+}
+
+#[test]
+fn owners_and_dependents_are_collected_on_both_sides_of_the_sample_apiserver() {
+    let Some(peers) = needs::built_peers() else { return };
+    let mut server = ControlPlane::start_told(vec!["--controllers=garbage-collector-controller".to_owned()]);
+    let server = server.as_mut().unwrap_or_else(|why| panic!("{why}"));
+    owners_on_both_sides(server, peers);
 }

@@ -43,6 +43,11 @@ impl ActingRegistry {
         ActingRegistry { registry, account: Arc::new(caller(account)), authorizer }
     }
 
+    /// In whose name it asks.
+    pub fn account(&self) -> &Arc<Caller> {
+        &self.account
+    }
+
     /// Who is asked what somebody may.
     pub fn authorizer(&self) -> &dyn Authorizer {
         &*self.authorizer

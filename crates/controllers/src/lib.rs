@@ -32,7 +32,7 @@ mod services;
 
 use std::sync::Arc;
 
-use forebay_api::{Authorizer, Elsewhere};
+use forebay_api::{Authorizer, Elsewhere, ObjectsElsewhere};
 use forebay_registry::Registry;
 use forebay_rt::{Random, Tasks};
 
@@ -58,6 +58,8 @@ pub struct ControllerConfig {
     pub signing: Option<Signing>,
     /// What other servers keep in namespaces.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The objects that they keep, one by one.
+    pub objects_elsewhere: Option<Arc<dyn ObjectsElsewhere>>,
 }
 
 /// Starts the controllers that are wanted. Returns at once; they end with `tasks`.
@@ -76,7 +78,8 @@ pub fn start(config: &ControllerConfig, registry: &Registry, random: Random, tas
                 tasks.spawn(controller.name(), run::run(namespaces, registry, random));
             }
             Controller::GarbageCollector => {
-                tasks.spawn(controller.name(), gc::run(registry, random));
+                let objects = config.objects_elsewhere.clone();
+                tasks.spawn(controller.name(), gc::run(registry, objects, random));
             }
             Controller::ServiceAccount => {
                 let accounts = service_accounts::ServiceAccountsController::new(registry.clone());

@@ -110,3 +110,17 @@ pub const NODE_RIGHTS_BATCH: usize = 256;
 
 /// How often it is asked whether what leads to nodes can be read, while a start waits for it.
 pub const HINDERED_LOOK: Duration = Duration::from_millis(500);
+
+/// Resources of other servers that the garbage collector follows, those included whose server cannot say now
+/// what it has: twice what is known of at once. One more is not followed, and the log says so.
+pub const ELSEWHERE_FOLLOWED_MAX: usize = 512;
+
+/// Work of the garbage collector that asks other servers, at all of them and at one: what hangs at one leaves
+/// room for sixteen. What waits holds its uid.
+pub const ELSEWHERE_WORK_MAX: usize = 64;
+pub const ELSEWHERE_LANE_WORK_MAX: usize = 4;
+
+/// How long an owner that orphans its dependents, or waits for them, is held where it is not known which of
+/// them other servers have: since it began to be not known. Then it goes, as with kube-controller-manager,
+/// which waits as long once, when it begins.
+pub const ELSEWHERE_SETTLE_WAIT: Duration = Duration::from_secs(30);

@@ -100,7 +100,14 @@ async fn authorities_of_several_servers_are_published_together_and_then_left_alo
         });
         let selection = Selection::parse(["root-ca-certificate-publisher-controller"]).expect("known");
         let authorizer = world.authorizer.clone();
-        let config = ControllerConfig { selection, root_ca, authorizer, signing: None, elsewhere: None };
+        let config = ControllerConfig {
+            selection,
+            root_ca,
+            authorizer,
+            signing: None,
+            elsewhere: None,
+            objects_elsewhere: None,
+        };
         forebay_controllers::start(&config, &world.registry, Random::system(), &tasks);
     }
     let path = |namespace: &str| format!("@v1/configmaps/{namespace}/kube-root-ca.crt");

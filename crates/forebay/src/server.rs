@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forebay_aggregator::{
-    Aggregator, AggregatorConfig, ContentElsewhere, PublishedAuthentication, keep_published,
+    Aggregator, AggregatorConfig, ContentElsewhere, ObjectsOfOthers, PublishedAuthentication, keep_published,
 };
 use forebay_apimachinery::Status;
 use forebay_audit::Audit;
@@ -231,6 +231,7 @@ impl Server {
                 duration: config.operating.signing_duration,
             }),
             elsewhere: None,
+            objects_elsewhere: None,
         };
         Ok(Server {
             store,
@@ -328,7 +329,12 @@ impl Server {
             let aggregator = forebay_aggregator::start(aggregator, &registry, &tasks);
             kinds_elsewhere.are(aggregation::kinds(aggregator.extensions.clone()));
             let elsewhere = ContentElsewhere::new(aggregator.clone(), clock.clone());
-            let controllers = ControllerConfig { elsewhere: Some(Arc::new(elsewhere)), ..controllers };
+            let objects = ObjectsOfOthers::new(aggregator.clone(), clock.clone(), Random::system());
+            let controllers = ControllerConfig {
+                elsewhere: Some(Arc::new(elsewhere)),
+                objects_elsewhere: Some(Arc::new(objects)),
+                ..controllers
+            };
             // Nobody waits for them: what they do can be done at any time.
             forebay_controllers::start(&controllers, &registry, Random::system(), &tasks);
             let published = registry.clone();

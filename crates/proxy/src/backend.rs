@@ -12,7 +12,7 @@ use bytes::Bytes;
 use forebay_authorities::{CutIn, go_answer_words};
 use forebay_rt::{Clock, CutOnDrop, Duration, Instant, Tasks};
 use http::{Request, Response, StatusCode};
-use http_body_util::{Either, Empty};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
@@ -27,8 +27,9 @@ use crate::limits::{
 use crate::tls::{self, ClientIdentity, Trust};
 use crate::turns::{Turn, Turns};
 
-/// What a request carries: a client's body as it comes, or nothing.
-pub type RequestBody = Either<Incoming, Empty<Bytes>>;
+/// What a request carries: a client's body as it comes, or what this server says by itself, which is mostly
+/// nothing.
+pub type RequestBody = Either<Incoming, Full<Bytes>>;
 
 /// Where else a server is: asked for where the first address does not connect. `None`: nowhere.
 pub type OtherAddresses<'a> = Option<&'a (dyn Fn() -> Vec<Box<str>> + Sync)>;
@@ -263,7 +264,7 @@ mod tests {
             users.iter().flat_map(|user| std::iter::from_fn(|| upstream.0.turns.take(Some(user.clone()))));
         let _taken: Vec<Turn> = turns.collect();
         let sent = async |user: Option<&str>| {
-            let request = Request::new(RequestBody::Right(Empty::new()));
+            let request = Request::new(RequestBody::Right(Full::default()));
             // Nobody listens there.
             upstream.send(user.map(Arc::from), ("127.0.0.1:1", None), request).await.err()
         };
@@ -287,7 +288,7 @@ mod tests {
         let visits = Visits::new(Clock::system());
         let sent = async |others: OtherAddresses<'_>| {
             let upstream = visits.at("127.0.0.1", true).expect("a name");
-            let mut request = Request::new(RequestBody::Right(Empty::new()));
+            let mut request = Request::new(RequestBody::Right(Full::default()));
             *request.method_mut() = Method::GET;
             let sent = upstream.send(None, (&address, others), request).await;
             assert!(matches!(sent.err(), Some(ProxyError::Unreached(_))));

@@ -347,7 +347,7 @@ mod tests {
             client: None,
             user: None,
         };
-        let body = || RequestBody::Right(http_body_util::Empty::new());
+        let body = || RequestBody::Right(Default::default());
         let caller = Caller::default();
         let sent = route.send(asked(), body(), &caller).await;
         assert_eq!(sent.err().map(|why| why.to_string()).as_deref(), Some("service unavailable"));

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use forebay_api::{NoticeElsewhere, ObjectsElsewhere};
 use forebay_apimachinery::GroupResource;
 use forebay_apimachinery::options::ListOptions;
-use forebay_catalog::Target;
 use forebay_object::Object;
 use forebay_registry::{CatalogChanges, Informer, Notice};
 use forebay_rt::{Clock, Random};
@@ -16,12 +16,15 @@ use forebay_rt::{Clock, Random};
 use super::found::{AskedWhen, FoundOwners};
 use super::graph::{DeletionState, Followed, Graph, ObjectReference, Uid};
 use super::kinds::Kinds;
-use super::work::{self, Attempt, Context, Dependents, Task, WorkItem};
+use super::lanes::{Lanes, OtherServer};
+use super::others::{News, Others};
+use super::place::{Context, ObjectPlace, WorkReach};
+use super::work::{self, Attempt, Dependents, Task, WorkItem};
 use crate::acting::ActingRegistry;
 use crate::each::InFlight;
 use crate::informers::any_ready;
 use crate::limits;
-use crate::meta::Meta;
+use crate::meta::{Meta, OwnerReference};
 use crate::objects::{collection, named};
 use crate::queue::{Queue, Verdict};
 
@@ -42,12 +45,22 @@ pub struct Collector {
     kinds: Arc<Kinds>,
     followers: HashMap<Followed, Follower>,
     followed: Followed,
+    others: Others,
     graph: Graph,
     queue: Queue<Uid>,
-    under_way: InFlight<(Uid, AskedWhen, Attempt)>,
+    // What the queue gave out and other servers are asked for.
+    lanes: Lanes,
+    under_way: InFlight<(Begun, AskedWhen, Attempt)>,
     found: FoundOwners,
     // Looked at again when the catalog changes: an owner is of a kind that is not served.
     unknown: HashSet<Uid>,
+}
+
+/// Work that begins.
+struct Begun {
+    uid: Uid,
+    // Whose lane it is in.
+    lane: Option<OtherServer>,
 }
 
 /// How far to read.
@@ -60,8 +73,15 @@ enum Read {
 }
 
 impl Collector {
-    pub fn new(registry: ActingRegistry, random: Arc<Random>) -> Collector {
+    /// - `objects`: what other servers keep, if there may be any.
+    pub fn new(
+        registry: ActingRegistry,
+        objects: Option<Arc<dyn ObjectsElsewhere>>,
+        random: Arc<Random>,
+    ) -> Collector {
         Collector {
+            others: Others::new(objects, registry.account().clone()),
+            lanes: Lanes::default(),
             clock: registry.clock().clone(),
             catalog: registry.catalog_changes(),
             registry,
@@ -81,6 +101,7 @@ impl Collector {
     pub async fn run(mut self) {
         loop {
             self.follow_catalog();
+            self.follow_others();
             if self.read(Read::Some) {
                 // There may be much more; others have their turn first.
                 tokio::task::yield_now().await;
@@ -97,7 +118,11 @@ impl Collector {
                 }
             };
             tokio::select! {
-                (uid, asked, outcome) = self.under_way.next() => self.finish(uid, asked, outcome),
+                (begun, asked, outcome) = self.under_way.next() => self.finish(begun, asked, outcome),
+                news = self.others.news() => match news {
+                    News::Changed => self.follow_others(),
+                    News::Heard(heard) => self.hear(heard),
+                },
                 () = any_ready(self.followers.values_mut().map(|follower| &mut follower.informer)) => {}
                 () = self.catalog.changed() => {}
                 () = alarm => {}
@@ -134,6 +159,26 @@ impl Collector {
         for uid in self.unknown.drain() {
             self.queue.add(uid);
         }
+    }
+
+    /// The same of what other servers serve. One that cannot be asked now goes on to serve what it did.
+    fn follow_others(&mut self) {
+        let Some(ended) = self.others.look(&mut self.followed) else { return };
+        self.found.lose_all();
+        let mut touched: Vec<Uid> = self.unknown.drain().collect();
+        for followed in ended {
+            self.graph.forget(followed, &mut touched);
+        }
+        touched.into_iter().for_each(|uid| self.queue.add(uid));
+    }
+
+    /// Takes in what was heard of other servers.
+    fn hear(&mut self, heard: Vec<(Followed, NoticeElsewhere)>) {
+        let mut touched = Vec::new();
+        for notice in heard {
+            self.others.take(notice, &mut self.graph, &mut self.found, &mut touched);
+        }
+        touched.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
     /// Takes in what the informers have; whether there was something.
@@ -180,45 +225,68 @@ impl Collector {
 
     /// Whether everything has been read once: before that, nobody can be said to have no dependents.
     fn is_synced(&self) -> bool {
-        self.followers.values().all(|follower| follower.synced)
+        self.others.are_known() && self.followers.values().all(|follower| follower.synced)
     }
 
     /// Begins as much work as there may be at once: what is left in the queue waits for work to end, or for
     /// its time.
     async fn begin_work(&mut self) {
         loop {
-            let mut uids = Vec::new();
-            while self.under_way.len() + uids.len() < limits::WORK_MAX {
-                let Some(uid) = self.queue.next(self.clock.now()) else { break };
-                uids.push(uid);
+            let mut all = Vec::new();
+            while let Some((server, uid)) = self.lanes.next() {
+                all.push(Begun { uid, lane: Some(server) });
             }
-            if uids.is_empty() {
+            // What asks other servers has its own limit.
+            while self.under_way.len() + all.len() - self.lanes.busy() < limits::WORK_MAX {
+                let Some(uid) = self.queue.next(self.clock.now()) else { break };
+                all.push(Begun { uid, lane: None });
+            }
+            if all.is_empty() {
                 return;
             }
-            self.begin(uids).await;
+            self.begin(all).await;
         }
     }
 
-    async fn begin(&mut self, uids: Vec<Uid>) {
-        let depends = |uid: &Uid| {
+    async fn begin(&mut self, all: Vec<Begun>) {
+        let depends = |graph: &Graph, uid: &Uid| {
             let waits = matches!(
-                self.graph.phase(uid),
+                graph.phase(uid),
                 Some(DeletionState::Orphaning | DeletionState::WaitingForDependents)
             );
-            waits || self.graph.is_awaited(uid)
+            waits || graph.is_awaited(uid)
         };
-        let settles = uids.iter().any(depends);
+        let settles = all.iter().any(|begun| depends(&self.graph, &begun.uid));
         let settled = if settles { self.settle().await } else { Ok(()) };
+        let others_settled = if settles { self.others.settled(self.clock.now()) } else { Ok(()) };
         let asked = self.found.begin();
-        for uid in uids {
-            match (&settled, self.item(&uid, settles)) {
-                (Ok(()), Some(item)) => {
-                    let context = Context { registry: self.registry.clone(), kinds: self.kinds.clone() };
-                    self.under_way.push(async move { (uid, asked, work::work(context, item).await) });
-                }
-                (Ok(()), None) => self.finish(uid, asked, Attempt::Finished(Verdict::Done)),
-                (Err(why), _) => self.finish(uid, asked, Attempt::Finished(Verdict::Retry(why.clone()))),
+        for begun in all {
+            let mut settled = settled.clone();
+            if depends(&self.graph, &begun.uid) {
+                settled = settled.and(others_settled.clone());
             }
+            match (settled, self.item(&begun.uid, settles)) {
+                (Ok(()), Some(item)) => {
+                    if let (None, Some(server)) = (&begun.lane, item.server()) {
+                        self.lanes.add(server, begun.uid);
+                        continue;
+                    }
+                    let context = self.context(&begun);
+                    self.under_way.push(async move { (begun, asked, work::work(context, item).await) });
+                }
+                (Ok(()), None) => self.finish(begun, asked, Attempt::Finished(Verdict::Done)),
+                (Err(why), _) => self.finish(begun, asked, Attempt::Finished(Verdict::Retry(why))),
+            }
+        }
+    }
+
+    fn context(&self, begun: &Begun) -> Context {
+        Context {
+            registry: self.registry.clone(),
+            kinds: self.kinds.clone(),
+            other_kinds: self.others.kinds().clone(),
+            objects: self.others.objects().cloned(),
+            reach: if begun.lane.is_some() { WorkReach::Anywhere } else { WorkReach::Here },
         }
     }
 
@@ -233,20 +301,22 @@ impl Collector {
             }
         }
         self.read(Read::All);
+        let heard = self.others.heard_now().await;
+        self.hear(heard);
         if self.is_synced() { Ok(()) } else { Err("a list is not complete yet".into()) }
     }
 
     /// What is to be done about `uid`, as the graph has it: `settled` when it was brought up to date just
     /// now.
     fn item(&mut self, uid: &Uid, settled: bool) -> Option<WorkItem> {
-        let target = self.target(uid)?;
+        let place = self.place(uid)?;
         let task = match self.graph.phase(uid)? {
             DeletionState::Deleting => return None,
             DeletionState::Living if settled => Task::Collect(self.dependents(uid)),
             DeletionState::Living => Task::Collect(Dependents::Unsettled),
             DeletionState::Orphaning => {
                 let dependents = self.graph.dependents_of(uid);
-                Task::Orphan(dependents.filter_map(|one| Some((one.clone(), self.target(one)?))).collect())
+                Task::Orphan(dependents.filter_map(|one| Some((one.clone(), self.place(one)?))).collect())
             }
             DeletionState::WaitingForDependents => {
                 let waits = |one: &&Uid| self.graph.phase(one) == Some(DeletionState::WaitingForDependents);
@@ -261,7 +331,7 @@ impl Collector {
                 }
             }
         };
-        Some(WorkItem { uid: uid.clone(), target, task })
+        Some(WorkItem { uid: uid.clone(), place, task })
     }
 
     fn dependents(&self, uid: &str) -> Dependents {
@@ -273,17 +343,28 @@ impl Collector {
         }
     }
 
-    fn target(&self, uid: &str) -> Option<Target> {
+    fn place(&self, uid: &str) -> Option<ObjectPlace> {
         let reference = self.graph.reference(uid)?;
-        let follower = self.followers.get(&reference.resource)?;
+        let Some(follower) = self.followers.get(&reference.resource) else {
+            return self.others.place(reference).map(ObjectPlace::Elsewhere);
+        };
         let served = self.kinds.resource(&follower.resource)?;
-        Some(named(served, reference.namespace, reference.name))
+        Some(ObjectPlace::Here(named(served, reference.namespace, reference.name)))
     }
 
-    fn finish(&mut self, uid: Uid, asked: AskedWhen, outcome: Attempt) {
+    fn finish(&mut self, Begun { uid, lane }: Begun, asked: AskedWhen, outcome: Attempt) {
+        if let Some(server) = &lane {
+            self.lanes.done(server);
+        }
         let verdict = match outcome {
+            Attempt::Elsewhere(server) => return self.lanes.add(server, uid),
             Attempt::Owned(references) => {
-                let followed = references.iter().all(|reference| self.kinds.is_collected(reference));
+                let is_followed =
+                    |reference: &OwnerReference| match self.others.kinds().serve(&reference.api_version) {
+                        true => self.others.hears_of(reference),
+                        false => self.kinds.is_collected(reference),
+                    };
+                let followed = references.iter().all(is_followed);
                 if let Some(at) = self.graph.reference(&uid).filter(|_| followed) {
                     self.found.keep(asked, at.namespace, references);
                 }

@@ -2,27 +2,25 @@
 //!
 //! In: where the object is, and what the graph knows of its dependents. Out: a delete, a patch, or nothing.
 
-use std::sync::Arc;
-
+use forebay_api::PlaceElsewhere;
 use forebay_apimachinery::options::{DeleteOptions, Preconditions, PropagationPolicy};
-use forebay_apimachinery::{Reason, Seen, Status};
-use forebay_catalog::Target;
+use forebay_apimachinery::{Reason, Seen};
 use forebay_object::Object;
 use serde_json::{Value, json};
 
 use super::graph::Uid;
-use super::kinds::Kinds;
-use crate::acting::ActingRegistry;
+use super::lanes::OtherServer;
+use super::place::{Context, ObjectPlace, Stop};
 use crate::each::each;
 use crate::limits;
 use crate::meta::{FOREGROUND, Meta, ORPHAN, OwnerReference};
-use crate::objects::{ChangeVerb, change_metadata, find, named};
+use crate::objects::named;
 use crate::queue::Verdict;
 
 /// One object to look at.
 pub struct WorkItem {
     pub uid: Uid,
-    pub target: Target,
+    pub place: ObjectPlace,
     pub task: Task,
 }
 
@@ -33,7 +31,18 @@ pub enum Task {
     /// Nobody blocks it any more: let it go.
     Release,
     /// Take it out of the references of these, then let it go.
-    Orphan(Vec<(Uid, Target)>),
+    Orphan(Vec<(Uid, ObjectPlace)>),
+}
+
+impl WorkItem {
+    /// A server that it asks in any case.
+    pub fn server(&self) -> Option<OtherServer> {
+        let of_dependents = || match &self.task {
+            Task::Orphan(dependents) => dependents.iter().find_map(|(_, place)| place.server()),
+            Task::Collect(_) | Task::Release => None,
+        };
+        self.place.server().or_else(of_dependents)
+    }
 }
 
 /// What an object has of dependents.
@@ -47,13 +56,6 @@ pub enum Dependents {
     SomeWaiting,
 }
 
-/// What work needs.
-#[derive(Clone)]
-pub struct Context {
-    pub registry: ActingRegistry,
-    pub kinds: Arc<Kinds>,
-}
-
 /// What became of an item.
 pub enum Attempt {
     Finished(Verdict),
@@ -61,6 +63,8 @@ pub enum Attempt {
     Owned(Vec<OwnerReference>),
     /// An owner is of a kind that is not served now: it may be one day.
     UnknownKind,
+    /// It takes what this server knows, which may hang, and it may not wait for that.
+    Elsewhere(OtherServer),
 }
 
 /// Does the task of `item`.
@@ -70,28 +74,15 @@ pub async fn work(context: Context, item: WorkItem) -> Attempt {
             Ok(owners) if !owners.is_empty() => return Attempt::Owned(owners),
             done => done.map(drop),
         },
-        Task::Release => release(&context.registry, &item, FOREGROUND).await,
-        Task::Orphan(dependents) => orphan(&context.registry, &item, dependents).await,
+        Task::Release => release(&context, &item, FOREGROUND).await,
+        Task::Orphan(dependents) => orphan(&context, &item, dependents).await,
     };
     match done {
         Ok(()) => Attempt::Finished(Verdict::Done),
         Err(Stop::UnknownKind) => Attempt::UnknownKind,
+        Err(Stop::Elsewhere(server)) => Attempt::Elsewhere(server),
         Err(Stop::GraphBehind) => Attempt::Finished(Verdict::Retry("the graph is behind its owner".into())),
         Err(Stop::Failed(status)) => Attempt::Finished(Verdict::Retry(status.message)),
-    }
-}
-
-enum Stop {
-    Failed(Status),
-    UnknownKind,
-    /// An owner waits for its dependents of which the graph does not know that yet: nor, perhaps, of the
-    /// object's own dependents.
-    GraphBehind,
-}
-
-impl From<Status> for Stop {
-    fn from(status: Status) -> Stop {
-        Stop::Failed(status)
     }
 }
 
@@ -111,14 +102,14 @@ async fn collect(
     item: &WorkItem,
     dependents: Dependents,
 ) -> Result<Vec<OwnerReference>, Stop> {
-    let Some(object) = find(&context.registry, &item.target).await? else { return Ok(Vec::new()) };
-    let meta = Meta::of(&object);
+    let Some(meta) = context.find(&item.place).await? else { return Ok(Vec::new()) };
     if *meta.uid != *item.uid || meta.is_deleting() || meta.owner_references.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(owners) = classify(context, &item.target, &meta.owner_references).await? else {
+    let Some(owners) = classify(context, &item.place, &meta.owner_references).await? else {
         tracing::warn!(
-            key = %object.key(),
+            resource = item.place.resource(),
+            name = item.place.name(),
             "is in no namespace but has an owner in one, which cannot be: left as it is"
         );
         return Ok(Vec::new());
@@ -128,7 +119,7 @@ async fn collect(
         if unneeded.is_empty() {
             return Ok(meta.owner_references);
         }
-        disown(&context.registry, &item.target, &item.uid, &unneeded).await?;
+        disown(context, &item.place, &item.uid, &unneeded).await?;
         return Ok(Vec::new());
     }
     if !owners.waiting.is_empty() && dependents == Dependents::Unsettled {
@@ -136,7 +127,7 @@ async fn collect(
     }
     let policy = if !owners.waiting.is_empty() && dependents != Dependents::None {
         if dependents == Dependents::SomeWaiting {
-            unblock(&context.registry, item).await?;
+            unblock(context, item).await?;
         }
         PropagationPolicy::Foreground
     } else if meta.has_finalizer(ORPHAN) {
@@ -146,7 +137,7 @@ async fn collect(
     } else {
         PropagationPolicy::Background
     };
-    delete(&context.registry, item, &meta, policy).await?;
+    delete(context, item, &meta, policy).await?;
     Ok(Vec::new())
 }
 
@@ -154,21 +145,18 @@ async fn collect(
 /// object in none.
 async fn classify(
     context: &Context,
-    target: &Target,
+    place: &ObjectPlace,
     references: &[OwnerReference],
 ) -> Result<Option<Owners>, Stop> {
     let mut owners = Owners::default();
     for reference in references {
-        let Some(served) = context.kinds.kind(&reference.api_version, &reference.kind) else {
+        let Some((owner, is_namespaced)) = owner(context, place.namespace(), reference) else {
             return Err(Stop::UnknownKind);
         };
-        if served.namespaced && target.namespace().is_empty() {
+        if is_namespaced && place.namespace().is_empty() {
             return Ok(None);
         }
-        // An owner in a namespace is in the same one.
-        let owner = named(served, target.namespace(), &reference.name);
-        let found = find(&context.registry, &owner).await?.map(|object| Meta::of(&object));
-        match found.filter(|meta| meta.uid == reference.uid) {
+        match context.find(&owner).await?.filter(|meta| meta.uid == reference.uid) {
             None => owners.absent.push(reference.uid.clone()),
             Some(meta) if meta.is_deleting() && meta.has_finalizer(FOREGROUND) => {
                 owners.waiting.push(reference.uid.clone());
@@ -179,76 +167,82 @@ async fn classify(
     Ok(Some(owners))
 }
 
+/// Where an owner is that is named from `namespace`, and whether its kind is in namespaces. `None`: nobody
+/// serves its kind, as far as is known.
+fn owner(context: &Context, namespace: &str, reference: &OwnerReference) -> Option<(ObjectPlace, bool)> {
+    let OwnerReference { api_version, kind, name, .. } = reference;
+    // An owner in a namespace is in the same one.
+    // What another server serves is not to be found here, whatever this one has of the same name.
+    if !context.other_kinds.serve(api_version) {
+        let served = context.kinds.kind(api_version, kind)?;
+        return Some((ObjectPlace::Here(named(served, namespace, name)), served.namespaced));
+    }
+    let of = context.other_kinds.kind(api_version, kind)?.clone();
+    let (is_namespaced, name) = (of.is_namespaced, name.as_str().into());
+    let namespace = if is_namespaced { namespace.into() } else { Box::default() };
+    Some((ObjectPlace::Elsewhere(PlaceElsewhere { of, namespace, name }), is_namespaced))
+}
+
 /// Deletes exactly the state that was judged; if only something other than the owners has changed since, the
 /// object all the same, so that one that is written all the time goes as well.
 async fn delete(
-    registry: &ActingRegistry,
+    context: &Context,
     item: &WorkItem,
     judged: &Meta,
     policy: PropagationPolicy,
-) -> Result<(), Status> {
-    match delete_at(registry, item, policy, Some(judged.resource_version.clone())).await {
-        Err(status) if status.reason == Reason::Conflict => {
-            let Some(now) = find(registry, &item.target).await? else { return Ok(()) };
-            let now = Meta::of(&now);
+) -> Result<(), Stop> {
+    match delete_at(context, item, policy, Some(judged.resource_version.clone())).await {
+        Err(Stop::Failed(status)) if status.reason == Reason::Conflict => {
+            let Some(now) = context.find(&item.place).await? else { return Ok(()) };
             let same_owners = now.uid == judged.uid && now.owner_references == judged.owner_references;
-            if same_owners { delete_at(registry, item, policy, None).await } else { Err(status) }
+            if same_owners { delete_at(context, item, policy, None).await } else { Err(status.into()) }
         }
         done => done,
     }
 }
 
 async fn delete_at(
-    registry: &ActingRegistry,
+    context: &Context,
     item: &WorkItem,
     policy: PropagationPolicy,
     resource_version: Option<String>,
-) -> Result<(), Status> {
+) -> Result<(), Stop> {
     let preconditions = Preconditions { uid: Some(item.uid.to_string()), resource_version };
     let options =
         DeleteOptions { preconditions, propagation_policy: Some(policy), ..DeleteOptions::default() };
     tracing::debug!(
-        resource = item.target.served.resource(),
-        namespace = item.target.namespace(),
-        name = item.target.name(),
+        resource = item.place.resource(),
+        namespace = item.place.namespace(),
+        name = item.place.name(),
         policy = policy.as_str(),
         "collected"
     );
-    crate::objects::delete(registry, &item.target, &options).await
+    context.delete(&item.place, &options).await
 }
 
 /// Takes the finalizer away that holds an owner.
-async fn release(registry: &ActingRegistry, item: &WorkItem, finalizer: &str) -> Result<(), Stop> {
+async fn release(context: &Context, item: &WorkItem, finalizer: &str) -> Result<(), Stop> {
     let without = |metadata: &Value| {
         let finalizers = metadata["finalizers"].as_array()?;
         let kept: Vec<&Value> = finalizers.iter().filter(|one| **one != *finalizer).collect();
         (kept.len() < finalizers.len()).then(|| json!({ "finalizers": kept }))
     };
-    Ok(change_metadata(registry, &item.target, &item.uid, ChangeVerb::Patch, without).await?)
+    context.change_metadata(&item.place, &item.uid, without).await
 }
 
 /// Takes the owner out of the references of its dependents, and only then lets it go.
-async fn orphan(
-    registry: &ActingRegistry,
-    item: &WorkItem,
-    dependents: &[(Uid, Target)],
-) -> Result<(), Stop> {
-    let outcomes = each(dependents.iter().cloned(), limits::WRITES_MAX, |(uid, target)| {
-        let (registry, owner) = (registry.clone(), vec![item.uid.to_string()]);
-        async move { disown(&registry, &target, &uid, &owner).await }
+async fn orphan(context: &Context, item: &WorkItem, dependents: &[(Uid, ObjectPlace)]) -> Result<(), Stop> {
+    let outcomes = each(dependents.iter().cloned(), limits::WRITES_MAX, |(uid, place)| {
+        let (context, owner) = (context.clone(), vec![item.uid.to_string()]);
+        async move { disown(&context, &place, &uid, &owner).await }
     })
     .await;
-    outcomes.into_iter().collect::<Result<(), Status>>()?;
-    release(registry, item, ORPHAN).await
+    outcomes.into_iter().collect::<Result<(), Stop>>()?;
+    release(context, item, ORPHAN).await
 }
 
 /// Takes `owners` out of an object's references.
-async fn disown(
-    registry: &ActingRegistry,
-    target: &Target,
-    uid: &str,
-    owners: &[String],
-) -> Result<(), Status> {
+async fn disown(context: &Context, place: &ObjectPlace, uid: &str, owners: &[String]) -> Result<(), Stop> {
     let owners: Seen<&str> = owners.iter().map(String::as_str).collect();
     let without = |metadata: &Value| {
         let references = metadata["ownerReferences"].as_array()?;
@@ -260,11 +254,11 @@ async fn disown(
             _ => Some(json!({ "ownerReferences": kept })),
         }
     };
-    change_metadata(registry, target, uid, ChangeVerb::Patch, without).await
+    context.change_metadata(place, uid, without).await
 }
 
 /// Says of every reference of an object that it does not block its owner, so that a circle of them can end.
-async fn unblock(registry: &ActingRegistry, item: &WorkItem) -> Result<(), Status> {
+async fn unblock(context: &Context, item: &WorkItem) -> Result<(), Stop> {
     let unblocked = |metadata: &Value| {
         let mut references = metadata["ownerReferences"].as_array()?.clone();
         let mut changed = false;
@@ -274,7 +268,7 @@ async fn unblock(registry: &ActingRegistry, item: &WorkItem) -> Result<(), Statu
         }
         changed.then(|| json!({ "ownerReferences": references }))
     };
-    change_metadata(registry, &item.target, &item.uid, ChangeVerb::Patch, unblocked).await
+    context.change_metadata(&item.place, &item.uid, unblocked).await
 }
 
 /// Whether the graph has to know of `object`: it has owners, or is being deleted. Tells quickly of most that
@@ -286,14 +280,20 @@ pub fn may_matter(object: &Object) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use forebay_api::Body;
     use forebay_apimachinery::options::CreateOptions;
+    use forebay_catalog::Target;
     use forebay_embedded::{Engine, Options};
     use forebay_registry::Registry;
     use forebay_rt::{Clock, Random, Tasks};
 
+    use super::super::kinds::Kinds;
+    use super::super::place::WorkReach;
     use super::*;
-    use crate::objects::{built_in, delete};
+    use crate::acting::ActingRegistry;
+    use crate::objects::{built_in, delete, find};
 
     async fn create(registry: &ActingRegistry, name: &str, owners: Value) -> (Target, Uid) {
         let maps = built_in(registry, "", "v1", "configmaps").expect("served");
@@ -328,10 +328,16 @@ mod tests {
         };
         delete(&registry, &owner, &foreground).await.expect("begins to wait");
 
-        let context = Context { kinds: Arc::new(Kinds::of(registry.catalog())), registry };
+        let context = Context {
+            kinds: Arc::new(Kinds::of(registry.catalog())),
+            registry,
+            other_kinds: Arc::default(),
+            objects: None,
+            reach: WorkReach::Here,
+        };
         let judged = async |dependents| {
-            let (uid, target) = (uid.clone(), child.clone());
-            work(context.clone(), WorkItem { uid, target, task: Task::Collect(dependents) }).await
+            let (uid, place) = (uid.clone(), ObjectPlace::Here(child.clone()));
+            work(context.clone(), WorkItem { uid, place, task: Task::Collect(dependents) }).await
         };
         assert!(matches!(judged(Dependents::Unsettled).await, Attempt::Finished(Verdict::Retry(_))));
         assert!(find(&context.registry, &child).await.expect("read").is_some(), "stays");

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use forebay_api::{Answer, Authorizer, Because, Body, Decision, Elsewhere, Eventual, PatchKind, Rules};
+use forebay_api::{
+    Answer, Authorizer, Because, Body, Decision, Elsewhere, Eventual, ObjectsElsewhere, PatchKind, Rules,
+};
 use forebay_apimachinery::options::{
     CreateOptions, DeleteOptions, ListOptions, PatchOptions, PropagationPolicy, UpdateOptions,
 };
@@ -28,7 +30,14 @@ pub struct World {
     clock: Clock,
     tasks: Tasks,
     pub authorizer: Arc<dyn Authorizer>,
+    beside: Beside,
+}
+
+/// Other servers, if there are any: what they keep in namespaces, and their objects.
+#[derive(Clone, Default)]
+struct Beside {
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    objects: Option<Arc<dyn ObjectsElsewhere>>,
 }
 
 /// Nobody is refused anything.
@@ -59,17 +68,27 @@ impl World {
         authorizer: Arc<dyn Authorizer>,
         controllers: &str,
     ) -> World {
+        World::anew(authorizer, Beside { elsewhere, objects: None }, controllers).await
+    }
+
+    /// With these controllers, beside servers that keep `objects`.
+    pub async fn among(objects: Arc<dyn ObjectsElsewhere>, controllers: &str) -> World {
+        let beside = Beside { elsewhere: None, objects: Some(objects) };
+        World::anew(Arc::new(Everything), beside, controllers).await
+    }
+
+    async fn anew(authorizer: Arc<dyn Authorizer>, beside: Beside, controllers: &str) -> World {
         let (clock, hand) = Clock::manual(1_700_000_000_000);
         let options = Options { clock: clock.clone(), ..Options::default() };
         let engine = Engine::open_in_memory(options).expect("opens");
-        World::on(engine, (clock, hand), authorizer, elsewhere, controllers).await
+        World::on(engine, (clock, hand), authorizer, beside, controllers).await
     }
 
     async fn on(
         engine: Arc<Engine>,
         (clock, hand): (Clock, ManualClock),
         authorizer: Arc<dyn Authorizer>,
-        elsewhere: Option<Arc<dyn Elsewhere>>,
+        beside: Beside,
         controllers: &str,
     ) -> World {
         let tasks = Tasks::new();
@@ -89,18 +108,19 @@ impl World {
             root_ca: Arc::new(|_| CA.to_string()),
             authorizer: authorizer.clone(),
             signing: Some(signing()),
-            elsewhere: elsewhere.clone(),
+            elsewhere: beside.elsewhere.clone(),
+            objects_elsewhere: beside.objects.clone(),
         };
         forebay_controllers::start(&config, &registry, Random::system(), &tasks);
-        World { registry, hand, engine, clock, tasks, authorizer, elsewhere }
+        World { registry, hand, engine, clock, tasks, authorizer, beside }
     }
 
     /// Drops everything but the store, and starts again with these controllers.
     pub async fn restart(self, controllers: &str) -> World {
         assert!(self.tasks.stop(Duration::from_secs(60)).await, "every task ends");
         drop(self.registry);
-        let World { engine, clock, hand, authorizer, elsewhere, .. } = self;
-        World::on(engine, (clock, hand), authorizer, elsewhere, controllers).await
+        let World { engine, clock, hand, authorizer, beside, .. } = self;
+        World::on(engine, (clock, hand), authorizer, beside, controllers).await
     }
 
     /// `group@version/resource[/namespace][/name][/subresource]`.

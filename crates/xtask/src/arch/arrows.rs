@@ -113,7 +113,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("transport", &["rt"]),
     ("proxy", &["apimachinery", "authorities", "rt", "transport"]),
     ("kubelet", &["apimachinery", "catalog", "proxy", "registry", "rt"]),
-    ("aggregator", &["api", "apimachinery", "catalog", "documents", "object", "proxy", "registry", "rt"]),
+    (
+        "aggregator",
+        &["api", "apimachinery", "catalog", "client", "documents", "object", "proxy", "registry", "rt"],
+    ),
     (
         "documents",
         &[
