@@ -111,7 +111,7 @@ async fn call(
         Decided::Allowed(_) | Decided::Unsupported(_) if !shown.has_object() => {
             return Err(forebay_webhooks::not_modifiable(&invocation.webhook).into());
         }
-        Decided::Unsupported(why) => return Err(CallFailure::unavailable(why)),
+        Decided::Unsupported(failure) => return Err(failure),
         Decided::Allowed(operations) => operations,
     };
     let lease = write.target.lease.clone();
@@ -149,6 +149,11 @@ fn internal(status: Status) -> Status {
         Reason::InternalError | Reason::RequestEntityTooLarge | Reason::TooManyRequests => status,
         // A Scale, which is judged by the time that it is taken over: nothing else is invalid here.
         Reason::Invalid => status,
-        _ => Status::internal(status.message),
+        // In the words of a decoder, which was asked for no kind.
+        _ => {
+            let why = status.message.split_once(" cannot be handled as a ");
+            let why = why.and_then(|(_, why)| why.split_once(": "));
+            Status::internal(why.map_or(&*status.message, |(_, why)| why))
+        }
     }
 }
