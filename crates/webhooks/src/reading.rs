@@ -92,45 +92,39 @@ pub(crate) fn read(
         }
     }
     let review = Value::Object(members);
-    is_known((sort, version), &review).map_err(wrong)?;
+    let told = told((sort, version), &review).map_err(wrong)?;
     // A patch is decoded to see whether that can be done.
     lease.charge(body.len()).map_err(Unread::Full)?;
-    let checked = typed::check(sort, version, &review);
+    let checked = typed::check(sort, told, &review);
     lease.give_back(body.len());
     checked.map_err(wrong)?;
-    Ok(review)
+    if told == version {
+        return Ok(review);
+    }
+    let (from, to, kind) = (told.name(), version.name(), sort.kind());
+    Err(wrong(format!("converting ({from}.{kind}) to ({to}.{kind}): unknown conversion")))
 }
 
-/// Whether its type is that of a review of `asked`, or it does not say.
-fn is_known((sort, asked): (ReviewSort, ReviewVersion), review: &Value) -> Result<(), String> {
-    let wanted = (sort.api_version(asked), sort.kind());
+/// Of which version it is; of `asked`, where it does not say.
+fn told((sort, asked): (ReviewSort, ReviewVersion), review: &Value) -> Result<ReviewVersion, String> {
+    let (usual, kind) = (sort.api_version(asked), sort.kind());
     let or = |name: &str, usual: &str| match review[name].as_str() {
         None | Some("") => usual.to_owned(),
         Some(told) => told.to_owned(),
     };
-    let told = (or("apiVersion", &wanted.0), or("kind", wanted.1));
-    if (told.0.as_str(), told.1.as_str()) == (wanted.0.as_str(), wanted.1) {
-        return Ok(());
+    let told = (or("apiVersion", &usual), or("kind", kind));
+    let mut known = [ReviewVersion::V1, ReviewVersion::V1beta1].into_iter();
+    if let Some(version) = known.find(|version| told.1 == kind && told.0 == sort.api_version(*version)) {
+        return Ok(version);
     }
-    let (other, name) = match asked {
-        ReviewVersion::V1 => (ReviewVersion::V1beta1, "v1beta1"),
-        ReviewVersion::V1beta1 => (ReviewVersion::V1, "v1"),
-    };
-    let from = match (told.0.as_str(), told.1.as_str()) {
-        ("v1", "Status") => Some("v1.Status".to_owned()),
-        (version, kind) if version == sort.api_version(other) && kind == sort.kind() => {
-            Some(format!("{name}.{kind}"))
+    Err(match (told.0.as_str(), told.1.as_str()) {
+        ("v1", "Status") => {
+            format!("converting (v1.Status) to ({}.{kind}): unknown conversion", asked.name())
         }
-        _ => None,
-    };
-    Err(match from {
-        Some(from) => {
-            format!("converting ({from}) to ({}.{}): unknown conversion", asked.name(), sort.kind())
-        }
-        None => format!(
+        (version, kind) => format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            go_quote(&told.1),
-            go_quote(&told.0)
+            go_quote(kind),
+            go_quote(version)
         ),
     })
 }

@@ -4,7 +4,7 @@
 //! metadata that it had but for labels and annotations; or what is wrong, in upstream's words, which asks for
 //! one object at a time. Never: an object that is another by its name, namespace, uid or kind.
 
-use forebay_apimachinery::json::{go_quote, weight, write_sorted};
+use forebay_apimachinery::json::{go_quote, kind_of, weight, write_sorted};
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_crd::field::{Path, aggregate};
@@ -150,7 +150,17 @@ fn verify(mut review: Value, asked: &AskedToConvert<'_>) -> Result<Vec<Value>, S
 ///
 /// - `of`: how what is wrong begins.
 fn restored(original: &Value, mut made: Value, to: &str, of: &str) -> Result<Value, String> {
-    if !made.is_object() || text(&made, "kind").is_empty() {
+    match &made {
+        Value::Object(_) => {}
+        Value::Null => return Err("unexpected end of JSON input".to_owned()),
+        other => {
+            let kind = kind_of(other);
+            return Err(format!(
+                "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            ));
+        }
+    }
+    if text(&made, "kind").is_empty() {
         let mut shown = Vec::new();
         write_sorted(&made, &mut shown);
         return Err(format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&shown)));

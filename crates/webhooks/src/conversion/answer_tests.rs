@@ -97,6 +97,11 @@ fn an_object_that_is_another_is_refused() {
         why.contains("returned invalid metadata: metadata.labels: Invalid value: \"-\": ")
     }));
     assert_eq!(answer(of_objects(vec![json!({})])), invalid("Object 'Kind' is missing in '{}'"));
+    assert_eq!(answer(of_objects(vec![Value::Null])), invalid("unexpected end of JSON input"));
+    assert_eq!(
+        answer(of_objects(vec![json!(5)])),
+        invalid("json: cannot unmarshal number into Go value of type map[string]interface {}")
+    );
 }
 
 #[test]
