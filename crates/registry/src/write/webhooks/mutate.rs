@@ -118,7 +118,7 @@ async fn call(
     let trees = shown.trees(&lease)?;
     let Some(object) = &trees.object else { return Ok(None) };
     lease.charge(2 * json::weight::of(object)).map_err(Status::from)?;
-    let before = object.clone();
+    let mut before = object.clone();
     let noted = context.wants_object().then(|| invocation.webhook.noted_patch(&operations));
     let patched = patch::apply_made(object.clone(), operations, &lease).map_err(unapplied)?;
     let gvk = asking.view.kind_shown(write, invocation.equivalent);
@@ -126,7 +126,10 @@ async fn call(
     let served = served.as_deref().unwrap_or(&write.target.served);
     take(write, served, &gvk, patched, Unknown::Dropped, trees).await.map_err(internal)?;
     noted.into_iter().for_each(|noted| context.annotate(|| (format!("{PATCHED}{place}"), noted)));
-    let is_changed = trees.object.as_ref() != Some(&before);
+    // A null in the text that stands for nothing is no change.
+    let is_changed = trees.object.as_ref() != Some(&before) && {
+        served.kind.normalize(&mut before, &lease).is_err() || trees.object.as_ref() != Some(&before)
+    };
     shown.refreshed(write)?;
     Ok(Some(is_changed))
 }
