@@ -63,15 +63,21 @@ pub fn served(
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
     let conversion = conversion.filter(|_| definition.webhook_conversion);
     let is_convertible = conversion.is_some() || !definition.webhook_conversion;
-    let versions = definition.versions.iter().enumerate();
-    versions
-        .filter(|(_, version)| version.served && (version.storage || is_convertible))
-        .map(|(index, version)| {
-            let converted =
-                conversion.map(|of| Arc::new(Converted::new(&definition, index, since, store, of)));
-            Arc::new(one((&definition, index, version), terminating, (store, fields), since, converted))
-        })
-        .collect()
+    let of = |(index, version): (usize, &Version), unserved: &Arc<[Arc<Served>]>| {
+        let converted = conversion.map(|of| Arc::new(Converted::new(&definition, index, since, store, of)));
+        let version = (&definition, index, version);
+        let mut made = one(version, terminating, (store, fields), since, converted);
+        made.unserved = unserved.clone();
+        Arc::new(made)
+    };
+    let versions = || {
+        let all = definition.versions.iter().enumerate();
+        all.filter(|(_, version)| version.storage || is_convertible)
+    };
+    let none = Arc::default();
+    let unserved = versions().filter(|(_, version)| !version.served).map(|version| of(version, &none));
+    let unserved: Arc<[Arc<Served>]> = unserved.collect();
+    versions().filter(|(_, version)| version.served).map(|version| of(version, &unserved)).collect()
 }
 
 fn one(
@@ -110,6 +116,7 @@ fn one(
         }),
         store: Some(store.clone()),
         converted,
+        unserved: Arc::default(),
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Served {
     pub store: Option<Arc<Store>>,
     /// How its objects come into this version, where only a webhook can say.
     pub converted: Option<Arc<Converted>>,
+    /// The versions of the same definition that nobody is served. Whoever judges writes may be asked in them.
+    pub unserved: Arc<[Arc<Served>]>,
 }
 
 /// A subresource as discovery lists it.

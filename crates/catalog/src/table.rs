@@ -59,6 +59,7 @@ pub fn served(
         selectable: selectable(resource, conversions),
         store,
         converted: None,
+        unserved: Arc::default(),
     })
 }
 

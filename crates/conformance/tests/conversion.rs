@@ -206,7 +206,43 @@ async fn faults(world: &mut World) {
         world.ask(Method::DELETE, &format!("{v2}/f"), JSON, Value::Null).await;
         world.ask(Method::DELETE, &format!("{v1}/f"), JSON, Value::Null).await;
     }
+    let review = |response: &str| {
+        let head = r#""kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1""#;
+        json!({ "raw": format!("{{{head},\"response\":{response}}}") })
+    };
+    let of_objects = |objects: &str| {
+        review(&format!(r#"{{"uid":"$UID","result":{{"status":"Success"}},"convertedObjects":{objects}}}"#))
+    };
+    let later = |number: u64| json!({ "code": number, "raw": "later", "head": ["Retry-After: 0\r\n"], "then": "right" });
+    world.hook.answers("right", json!({ "convert": "rightly" }));
     for answer in [
+        json!({ "raw": "" }),
+        json!({ "raw": "nope" }),
+        json!({ "raw": "{\"response\":" }),
+        json!({ "raw": "[]" }),
+        json!({ "raw": r#"{"kind":"Odd","apiVersion":"apiextensions.k8s.io/v1"}"# }),
+        json!({ "raw": r#"{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"}"# }),
+        json!({ "raw": r#"{"kind":"ConversionReview","apiVersion":"example.com/v1"}"# }),
+        json!({ "raw": r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m"}"# }),
+        json!({ "code": 500, "raw": r#"{"kind":"Status","status":"Failure","message":"m","code":418}"# }),
+        json!({ "code": 503, "raw": "" }),
+        json!({ "code": 307, "location": "/c/right", "raw": "" }),
+        json!({ "code": 302, "location": "/c/right", "raw": "" }),
+        later(429),
+        later(503),
+        review("[]"),
+        review(r#"{"uid":5}"#),
+        review(r#"{"uid":"$UID","result":"Success"}"#),
+        review(r#"{"uid":"$UID","result":{"status":"Success","code":"0"}}"#),
+        of_objects("{}"),
+        of_objects("null"),
+        of_objects("[null]"),
+        of_objects("[5]"),
+        of_objects("[[]]"),
+        of_objects(r#"[{"kind":5}]"#),
+        of_objects(r#"[{"kind":"Tab","apiVersion":"example.com/v2","metadata":5}]"#),
+        of_objects(r#"[{"kind":"Tab","apiVersion":"example.com/v2"}]"#),
+        json!({ "convert": "rightly", "length": 20_000 }),
         json!({ "code": 500, "raw": "no" }),
         json!({ "code": 404, "raw": "{}" }),
         json!({ "raw": "{\"kind\":\"ConversionReview\",\"apiVersion\":\"apiextensions.k8s.io/v1\"}" }),

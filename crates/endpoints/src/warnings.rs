@@ -1,7 +1,7 @@
 //! `Warning` headers: escaped, each once, and not too much of them.
 //!
 //! In: texts from the verbs. Out: header values `299 - "text"`. Beyond the total, each is cut short and the
-//! last ones are left out.
+//! last ones are left out, as upstream does it.
 //!
 //! Source: apiserver v1.36.3 `endpoints/filters/warning.go`, apimachinery `util/net/http.go`.
 
@@ -15,17 +15,21 @@ pub fn headers(warnings: &[String]) -> Vec<HeaderValue> {
     let mut seen = Seen::default();
     let distinct = warnings.iter().filter(|warning| !warning.is_empty() && !seen.again(warning.as_str()));
     let distinct: Vec<&String> = distinct.collect();
-    let runes: usize = distinct.iter().map(|warning| warning.chars().count()).sum();
-    let each_max = if runes > WARNING_RUNES_MAX { WARNING_RUNES_CUT } else { usize::MAX };
-    let mut left = WARNING_RUNES_MAX;
-    let mut values = Vec::new();
-    for warning in distinct {
-        let cut: String = warning.chars().take(each_max).collect();
-        let runes = cut.chars().count();
-        if runes > left {
+    // The first one that there is no room for has all of them cut, itself too, and the next ones are told for
+    // as long as that leaves room.
+    let mut whole = 0;
+    let too_long = distinct.iter().position(|warning| {
+        whole += warning.chars().count();
+        whole > WARNING_RUNES_MAX
+    });
+    let (each_max, told) = too_long.map_or((usize::MAX, distinct.len()), |at| (WARNING_RUNES_CUT, at + 1));
+    let (mut runes, mut values) = (0, Vec::new());
+    for (at, warning) in distinct.into_iter().enumerate() {
+        if at >= told && runes >= WARNING_RUNES_MAX {
             break;
         }
-        left -= runes;
+        let cut: String = warning.chars().take(each_max).collect();
+        runes += cut.chars().count();
         values.extend(HeaderValue::from_bytes(quoted(&cut).as_bytes()));
     }
     values
@@ -83,5 +87,8 @@ mod tests {
         let many: Vec<String> = (0..100).map(|n| format!("{n:0300}")).collect();
         let got = headers(&many);
         assert_eq!(got.len(), WARNING_RUNES_MAX / WARNING_RUNES_CUT);
+        // The one that is too much is told, too.
+        let short: Vec<String> = (0..100).map(|n| format!("{n:0200}")).collect();
+        assert_eq!(headers(&short).len(), WARNING_RUNES_MAX / 200 + 1);
     }
 }

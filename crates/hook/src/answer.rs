@@ -12,7 +12,7 @@ use crate::tabs;
 pub fn written(mut answer: Value, review: &Value) -> (u64, Vec<u8>) {
     let number = answer["code"].as_u64().unwrap_or(200);
     let body = match answer["raw"].as_str() {
-        Some(raw) => raw.as_bytes().to_vec(),
+        Some(raw) => raw.replace("$UID", review["request"]["uid"].as_str().unwrap_or_default()).into_bytes(),
         None => response(&mut answer, review).to_string().into_bytes(),
     };
     (number, body)
@@ -30,7 +30,7 @@ fn response(answer: &mut Value, review: &Value) -> Value {
     let mut other = |name: &str, usual: &Value| members.remove(name).unwrap_or_else(|| usual.clone());
     let (version, kind) = (other("apiVersion", &review["apiVersion"]), other("kind", &review["kind"]));
     // What is said to this webhook alone.
-    ["delay_ms", "length"].iter().for_each(|name| drop(members.remove(*name)));
+    ["delay_ms", "length", "head"].iter().for_each(|name| drop(members.remove(*name)));
     members.entry("uid").or_insert_with(|| review["request"]["uid"].clone());
     json!({ "apiVersion": version, "kind": kind, "response": answer })
 }

@@ -8,8 +8,9 @@
 //! for an answer that is none, `apiVersion` and `kind` for another's; `convert` says how the objects of a
 //! ConversionReview are converted ([`tabs`]); `hang` for none at all, `cut` for a
 //! connection that ends, `delay_ms` for one that comes later; `length` for what the head says of how long it
-//! is, and `flood` for so many bytes of it; `location` for where it sends on. As a provider of [`tokens`] it
-//! gives documents, by their names.
+//! is, and `flood` for so many bytes of it; `location` for where it sends on, in which `$WHO` is who asked,
+//! and `head` for further lines of the head; `then` for the answer to who asks with the same review again. In
+//! `raw` `$UID` is the review's. As a provider of [`tokens`] it gives documents, by their names.
 #![allow(
     clippy::disallowed_methods,
     reason = "it is another process to what is tested, with a clock of its own"
@@ -23,7 +24,7 @@ pub mod signer;
 pub mod tabs;
 pub mod tokens;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -63,6 +64,8 @@ pub struct AskedReview {
 pub(crate) struct Shared {
     answers: Mutex<HashMap<String, Value>>,
     asked: Mutex<Vec<AskedReview>>,
+    // Answers with the reviews that they were given to, where another one follows.
+    before: Mutex<HashSet<(String, String)>>,
     /// How often it was asked.
     count: watch::Sender<usize>,
 }
@@ -70,6 +73,12 @@ pub(crate) struct Shared {
 impl Shared {
     fn answer(&self, name: &str) -> Option<Value> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Whether the review was answered so before.
+    fn was_asked_before(&self, name: &str, uid: &str) -> bool {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        !before.insert((name.to_owned(), uid.to_owned()))
     }
 
     fn note(&self, asked: AskedReview) {

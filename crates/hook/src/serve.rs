@@ -42,7 +42,11 @@ async fn answer(io: &mut Io, shared: &Shared) -> Option<()> {
     let (who, name) = path.trim_start_matches('/').split_once('/')?;
     // Of a document nobody says anything.
     let review: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).ok()? };
-    let answer = shared.answer(name)?;
+    let mut answer = shared.answer(name)?;
+    let uid = review["request"]["uid"].as_str().unwrap_or_default();
+    if let Some(then) = answer["then"].as_str().filter(|_| shared.was_asked_before(name, uid)) {
+        answer = shared.answer(then)?;
+    }
     shared.note(AskedReview {
         who: who.to_owned(),
         query: query.to_owned(),
@@ -62,12 +66,14 @@ async fn answer(io: &mut Io, shared: &Shared) -> Option<()> {
     }
     let (told, flood) = (answer["length"].as_u64(), answer["flood"].as_u64());
     let location = answer["location"].as_str().map(|to| format!("Location: {to}\r\n")).unwrap_or_default();
+    let location = location.replace("$WHO", who);
+    let more: String = answer["head"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let (number, body) = written(answer, &review);
     let bytes = flood.unwrap_or(body.len() as u64);
     let length = told.unwrap_or(bytes);
-    let head = format!(
-        "HTTP/1.1 {number} As-Told\r\n{location}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
+    // Unless it is said otherwise.
+    let sort = if more.contains("Content-Type:") { "" } else { "Content-Type: application/json\r\n" };
+    let head = format!("HTTP/1.1 {number} As-Told\r\n{location}{more}{sort}Content-Length: {length}\r\n\r\n");
     io.write_all(head.as_bytes()).await.ok()?;
     match flood {
         None => io.write_all(&body).await.ok()?,

@@ -149,6 +149,9 @@ impl<'b> Patch<'b> {
             Change::Json(patch) => {
                 let mut spent = Spent::default();
                 for operation in &patch.0 {
+                    if is_of_whole(operation) {
+                        return Err(rejected());
+                    }
                     meter.charge(added(&document, operation))?;
                     spent.spend(&document, operation).map_err(|_| rejected())?;
                     operate(&mut document, operation).map_err(|_| rejected())?;
@@ -192,13 +195,16 @@ pub(crate) fn apply_made(mut document: Value, made: Vec<Value>, lease: &Lease) -
     let why = Unapplied::Why;
     let (mut meter, mut spent) = (lease.meter(), Spent::default());
     for mut operation in made {
-        let op = operation["op"].as_str().unwrap_or_default().to_owned();
+        let op = operation["op"].as_str().unwrap_or("unknown").to_owned();
         if let Some(members) = operation.as_object_mut() {
             members.entry("value").or_insert(Value::Null);
         }
         let Ok(operation) = serde_json::from_value::<PatchOperation>(operation) else {
             return Err(why(format!("Unexpected kind: {op}")));
         };
+        if is_of_whole(&operation) {
+            return Err(why(does_not_apply(&document, &operation)));
+        }
         meter.charge(added(&document, &operation)).map_err(|full| Unapplied::Refused(full.into()))?;
         spent.spend(&document, &operation).map_err(|excess| match excess {
             Excess::Copies(bytes) => why(format!(
@@ -400,6 +406,16 @@ impl Spent {
     }
 }
 
+/// Whether it is about the whole document, of which upstream knows only how to replace it.
+fn is_of_whole(operation: &PatchOperation) -> bool {
+    match operation {
+        PatchOperation::Replace(_) => false,
+        PatchOperation::Move(one) => one.from.is_root() || one.path.is_root(),
+        PatchOperation::Copy(one) => one.from.is_root() || one.path.is_root(),
+        other => other.path().is_root(),
+    }
+}
+
 /// Applies one operation as upstream's library does: more leniently than RFC 6902 where an object lacks the
 /// member.
 fn operate(document: &mut Value, operation: &PatchOperation) -> Result<(), json_patch::PatchError> {
@@ -458,6 +474,25 @@ mod tests {
         assert_eq!(made["items"].as_array().map(Vec::len), Some(COUNT));
         let last = (0..COUNT).rev().map(|at| json!({ "op": "remove", "path": format!("/items/{at}") }));
         assert_eq!(applied(made, last.collect()), Ok(json!({ "items": [] })));
+    }
+
+    #[test]
+    fn of_the_whole_document_only_its_replacement_is_known() {
+        let whole = |operation: Value| applied(json!({ "a": 1 }), vec![operation]);
+        let replaced = whole(json!({ "op": "replace", "path": "", "value": { "b": 2 } }));
+        assert_eq!(replaced, Ok(json!({ "b": 2 })));
+        let missing = "why: add operation does not apply: doc is missing path: \"\": missing value";
+        assert_eq!(whole(json!({ "op": "add", "path": "", "value": {} })), Err(missing.to_owned()));
+        for operation in [
+            json!({ "op": "remove", "path": "" }),
+            json!({ "op": "test", "path": "", "value": { "a": 1 } }),
+            json!({ "op": "copy", "from": "", "path": "/b" }),
+            json!({ "op": "move", "from": "/a", "path": "" }),
+        ] {
+            let refused = whole(operation.clone()).expect_err("of the whole document");
+            assert!(refused.starts_with("why: "), "{operation}: {refused}");
+        }
+        assert_eq!(whole(json!({ "path": "/a" })), Err("why: Unexpected kind: unknown".to_owned()));
     }
 
     #[test]

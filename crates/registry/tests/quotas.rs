@@ -39,7 +39,11 @@ impl Calls for Slow {
             }
             review["response"] = json!({"uid": review["request"]["uid"], "allowed": true});
             review.as_object_mut().expect("a review").remove("request");
-            Ok(Answered { code: 200, is_text: false, body: Bytes::from(review.to_string()) })
+            Ok(Answered {
+                code: 200,
+                content_type: "application/json".into(),
+                body: Bytes::from(review.to_string()),
+            })
         })
     }
 }

@@ -41,7 +41,7 @@ impl Calls for Carried {
             response["uid"] = review["request"]["uid"].clone();
             let body =
                 json!({ "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response });
-            Answered { code: 200, is_text: false, body: Bytes::from(body.to_string()) }
+            Answered { code: 200, content_type: "application/json".into(), body: Bytes::from(body.to_string()) }
         });
         Box::pin(std::future::ready(answered))
     }

@@ -17,6 +17,19 @@ pub const CALL_COUNTS_MAX: usize = CALLS_MAX / 4;
 pub const CALLS_WAITING_MAX: usize = 1_024;
 pub const CALLS_WAITING_BYTES: usize = 8 << 20;
 
+/// How often one call is asked again by who answers 429 or 5xx with a Retry-After; client-go's. Then what it
+/// answers counts. All of it is within the time of the call.
+pub const AGAIN_MAX: usize = 10;
+
+/// The longest pause between two of them: longer than any call may take.
+pub const AGAIN_PAUSE_MAX: Duration = Duration::from_secs(3_600);
+
+/// Requests of one call that is sent on from one place to the next; Go's. One more is an error.
+pub const SENT_ON_MAX: usize = 10;
+
+/// What is read of an answer that does not count; client-go's. Beyond it its connection is not used again.
+pub const PASSED_BODY_BYTES: usize = 2 << 10;
+
 /// What one side of a call to this server itself has said and the other has not read yet. More waits.
 pub const OWN_STREAM_BYTES: usize = 16 << 10;
 

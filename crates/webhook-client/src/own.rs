@@ -32,7 +32,7 @@ pub type OwnServer =
 /// An answer, and what it is read over: both sides of it end with this.
 pub struct OwnAnswer {
     pub answer: Response<Incoming>,
-    _connection: CutOnDrop,
+    pub connection: CutOnDrop,
 }
 
 /// Whether it is the service by which clients find this server.
@@ -63,5 +63,5 @@ pub async fn send(own: &OwnServer, mut request: Request<Full<Bytes>>) -> Result<
         let _ = driver.await;
     });
     let answer = sender.send_request(request).await.map_err(words)?;
-    Ok(OwnAnswer { answer, _connection: connection })
+    Ok(OwnAnswer { answer, connection })
 }

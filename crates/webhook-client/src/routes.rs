@@ -188,7 +188,15 @@ pub fn authorities(bundle: &[u8]) -> Result<Option<Vec<Vec<u8>>>, String> {
     let all = CertificateDer::pem_slice_iter(bundle).map(|one| one.map(|one| one.to_vec()));
     let all: Vec<Vec<u8>> = all.filter_map(Result::ok).collect();
     match all.is_empty() {
-        true => Err("unable to load root certificates: unable to parse bytes as PEM block".to_owned()),
+        true => {
+            const BEGIN: &[u8] = b"-----BEGIN ";
+            let is_pem = bundle.windows(BEGIN.len()).any(|window| window == BEGIN);
+            let why = match is_pem {
+                true => "no valid certificate authority data seen",
+                false => "unable to parse bytes as PEM block",
+            };
+            Err(format!("unable to load root certificates: {why}"))
+        }
         false => Ok(Some(all)),
     }
 }

@@ -6,9 +6,7 @@
 //! Source: apiserver v0.36.3 `pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go`,
 //! `request/admissionreview.go` there.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use forebay_apimachinery::json::{go_quote, weight};
+use forebay_apimachinery::json::{ParseError, go_quote, kind_of, parse};
 use forebay_apimachinery::{Exhausted, Lease, Status};
 use serde_json::{Map, Value};
 
@@ -16,7 +14,8 @@ use crate::call::{Answered, NoAnswer};
 use crate::configuration::{ReviewVersion, Webhook, WebhookSort};
 use crate::failure::{CallFailure, denied};
 use crate::limits::{ANNOTATIONS_MAX, WARNINGS_MAX};
-use crate::status;
+use crate::reading::{Unread, read};
+use crate::typed::{self, ReviewSort};
 
 /// What a webhook has to say of a write that it was asked about.
 #[derive(Debug, Default)]
@@ -34,7 +33,7 @@ pub enum Decided {
     /// With the operations of its patch.
     Allowed(Vec<Value>),
     /// Allowed with a patch that is none of a known type: why it cannot be applied.
-    Unsupported(String),
+    Unsupported(CallFailure),
     Denied(Box<Status>),
 }
 
@@ -61,25 +60,22 @@ pub fn judge(
     lease: &Lease,
 ) -> Result<Judgement, CallFailure> {
     let failed = |why: String| CallFailure::unavailable(format!("failed to call webhook: {why}"));
-    let answered = answered.map_err(|none| {
-        let why = format!("Post {}: {}", go_quote(url), none.why());
-        match none {
-            NoAnswer::Busy(_) => CallFailure::Busy { why: format!("failed to call webhook: {why}") },
-            NoAnswer::Unreached(_) | NoAnswer::Failed(_) => failed(why),
+    let answered = answered.map_err(|none| match none {
+        NoAnswer::Busy(why) => {
+            let why = format!("failed to call webhook: Post {}: {why}", go_quote(url));
+            CallFailure::Busy { why }
+        }
+        NoAnswer::Unusable(why) => CallFailure::unusable(why),
+        NoAnswer::Unread(why) => failed(why),
+        NoAnswer::Unreached(why) | NoAnswer::Failed(why) => failed(format!("Post {}: {why}", go_quote(url))),
+    })?;
+    let review = read((ReviewSort::Admission, version), &answered, lease).map_err(|unread| match unread {
+        Unread::Full(why) => failed(why.to_string()),
+        Unread::Why(why, None) => failed(why),
+        Unread::Why(why, Some(code)) => {
+            CallFailure::Calling { why: format!("failed to call webhook: {why}"), code }
         }
     })?;
-    if !status::is_success(answered.code) {
-        let why = format!(
-            "failed to call webhook: {}",
-            status::words(answered.code, &answered.body, answered.is_text)
-        );
-        return Err(CallFailure::Calling { why, code: answered.code });
-    }
-    let full = |why: Exhausted| failed(why.to_string());
-    lease.charge(weight::of_text(&answered.body)).map_err(full)?;
-    let review: Value = serde_json::from_slice(&answered.body)
-        .map_err(|why| failed(format!("couldn't get version/kind; json parse error: {why}")))?;
-    is_known(&review, version).map_err(failed)?;
     let response = verify(&review, sort, version, uid)
         .map_err(|why| CallFailure::unavailable(format!("received invalid webhook response: {why}")))?;
     let texts = |name: &str| response.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -98,31 +94,6 @@ pub fn judge(
         judgement.decided = operations(response, version, lease)?;
     }
     Ok(judgement)
-}
-
-/// Whether its type is the one of an answer to a review of `asked`, or none.
-fn is_known(review: &Value, asked: ReviewVersion) -> Result<(), String> {
-    let of = |name: &str| review[name].as_str().unwrap_or_default();
-    let (version, kind) = (of("apiVersion"), of("kind"));
-    if version.is_empty() || kind.is_empty() || (version, kind) == (asked.api_version(), "AdmissionReview") {
-        return Ok(());
-    }
-    let short = |version: ReviewVersion| version.api_version().rsplit('/').next().unwrap_or_default();
-    let other = match asked {
-        ReviewVersion::V1 => ReviewVersion::V1beta1,
-        ReviewVersion::V1beta1 => ReviewVersion::V1,
-    };
-    if (version, kind) == (other.api_version(), "AdmissionReview") {
-        let (from, to) = (short(other), short(asked));
-        return Err(format!(
-            "converting ({from}.AdmissionReview) to ({to}.AdmissionReview): unknown conversion"
-        ));
-    }
-    Err(format!(
-        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-        go_quote(kind),
-        go_quote(version)
-    ))
 }
 
 /// The response, if it is one to this review.
@@ -153,7 +124,12 @@ fn verify<'r>(
             "expected webhook response of {wanted}, Kind=AdmissionReview, got {told}, Kind={kind}"
         ));
     }
-    let (has_patch, patch_type) = (text("patch").is_some_and(|patch| !patch.is_empty()), text("patchType"));
+    let has_patch = match response.get("patch") {
+        Some(Value::String(patch)) => !patch.is_empty(),
+        Some(Value::Array(patch)) => !patch.is_empty(),
+        _ => false,
+    };
+    let patch_type = text("patchType");
     match (sort, has_patch, patch_type) {
         (WebhookSort::Mutating, true, None) => {
             Err("webhook returned response.patch but not response.patchType".to_owned())
@@ -180,29 +156,39 @@ fn operations(
     version: ReviewVersion,
     lease: &Lease,
 ) -> Result<Decided, CallFailure> {
-    let patch = response.get("patch").and_then(Value::as_str).unwrap_or_default();
-    if patch.is_empty() {
-        return Ok(Decided::default());
-    }
+    let patch = response.get("patch").unwrap_or(&Value::Null);
     let undecodable = |why: String| {
         CallFailure::unavailable(format!("received undecodable patch in webhook response: {why}"))
     };
     let full = |why: Exhausted| CallFailure::unavailable(format!("failed to call webhook: {why}"));
-    lease.charge(patch.len()).map_err(full)?;
-    let patch = STANDARD.decode(patch).map_err(|why| undecodable(why.to_string()))?;
-    lease.charge(weight::of_text(&patch)).map_err(full)?;
-    let operations = match serde_json::from_slice(&patch) {
-        Ok(Value::Array(operations)) => operations,
-        Ok(Value::Null) => Vec::new(),
-        Ok(_) => {
-            let why = "json: cannot unmarshal object into Go value of type jsonpatch.Patch";
-            return Err(undecodable(why.to_owned()));
-        }
+    lease.charge(patch.as_str().map_or(0, str::len)).map_err(full)?;
+    let patch = typed::bytes(patch).map_err(undecodable)?;
+    if patch.is_empty() {
+        return Ok(Decided::default());
+    }
+    let patch = match parse(&patch, lease) {
+        Ok(parsed) => parsed.value,
+        Err(ParseError::Exhausted(why)) => return Err(full(why)),
         Err(why) => return Err(undecodable(why.to_string())),
     };
+    let into = |found: &Value, ty: &str| {
+        undecodable(format!("json: cannot unmarshal {} into Go value of type {ty}", kind_of(found)))
+    };
+    let operations = match patch {
+        Value::Array(operations) => operations,
+        Value::Null => Vec::new(),
+        other => return Err(into(&other, "jsonpatch.Patch")),
+    };
+    if let Some(other) = operations.iter().find(|operation| !operation.is_object() && !operation.is_null()) {
+        return Err(into(other, "jsonpatch.Operation"));
+    }
     let of = response.get("patchType").and_then(Value::as_str).unwrap_or_default();
     if version == ReviewVersion::V1 && of != "JSONPatch" && !operations.is_empty() {
-        return Ok(Decided::Unsupported(format!("unsupported patch type {}", go_quote(of))));
+        // Its number is that of a refusal.
+        let number = response.get("status").and_then(|status| status["code"].as_u64()).unwrap_or_default();
+        let number = u16::try_from(number).unwrap_or(u16::MAX);
+        let why = format!("unsupported patch type {}", go_quote(of));
+        return Ok(Decided::Unsupported(CallFailure::refused(why, number)));
     }
     Ok(Decided::Allowed(operations))
 }

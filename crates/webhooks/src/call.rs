@@ -49,12 +49,12 @@ pub fn too_late(begun: &AtomicBool) -> NoAnswer {
 #[derive(Clone, Debug)]
 pub struct Answered {
     pub code: u16,
-    /// Whether it is said to be text, which errors are told with.
-    pub is_text: bool,
+    /// As it is said; empty where nothing is.
+    pub content_type: String,
     pub body: Bytes,
 }
 
-/// Why nothing came back, in the words that follow `Post "…": `.
+/// Why nothing came back. But where it is said otherwise, in the words that follow `Post "…": `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// Nobody has seen the request: another address may be asked.
@@ -62,12 +62,20 @@ pub enum NoAnswer {
     Failed(String),
     /// Nobody has seen it: too many wait for it to answer.
     Busy(String),
+    /// What is said of where it is, or of who vouches for it, cannot be used. In words of its own.
+    Unusable(String),
+    /// An answer began and did not end. In words of its own.
+    Unread(String),
 }
 
 impl NoAnswer {
     pub fn why(&self) -> &str {
         match self {
-            NoAnswer::Unreached(why) | NoAnswer::Failed(why) | NoAnswer::Busy(why) => why,
+            NoAnswer::Unreached(why)
+            | NoAnswer::Failed(why)
+            | NoAnswer::Busy(why)
+            | NoAnswer::Unusable(why)
+            | NoAnswer::Unread(why) => why,
         }
     }
 }

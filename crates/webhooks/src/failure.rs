@@ -10,6 +10,8 @@ use crate::metrics::CallOutcome;
 
 /// What metrics have where there was no answer.
 const UNAVAILABLE: u16 = 503;
+/// The same where it cannot be asked by what is said of it.
+const INTERNAL: u16 = 500;
 /// The same where too many wait for one.
 const BUSY: u16 = 429;
 /// What is said then.
@@ -65,6 +67,16 @@ impl CallFailure {
             Exhausted::NoRoom => CallFailure::Busy { why: why.to_string() },
             Exhausted::TooLarge => CallFailure::unavailable(why.to_string()),
         }
+    }
+
+    /// What is said of where it is, or of who vouches for it, cannot be used.
+    pub fn unusable(why: String) -> CallFailure {
+        CallFailure::Calling { why: format!("could not get REST client: {why}"), code: INTERNAL }
+    }
+
+    /// What it answers cannot be done, and it says a number with it.
+    pub(crate) fn refused(why: String, code: u16) -> CallFailure {
+        CallFailure::Calling { why, code: code.max(REFUSED_MIN) }
     }
 
     /// It cannot be asked, whether it is there or not.
@@ -137,5 +149,16 @@ fn known(details: &Map<String, Value>) -> Map<String, Value> {
         name => TEXTS.contains(&name) && value.as_str().is_some_and(|text| !text.is_empty()),
     };
     let kept = details.iter().filter(|(name, value)| is_kept(name, value));
-    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    kept.map(|(name, value)| match (name.as_str(), value) {
+        ("causes", Value::Array(causes)) => (name.clone(), causes.iter().map(known_cause).collect()),
+        _ => (name.clone(), value.clone()),
+    })
+    .collect()
+}
+
+/// Of a cause what has a place in it.
+fn known_cause(cause: &Value) -> Value {
+    let text = |name: &str| cause.get(name)?.as_str().filter(|text| !text.is_empty());
+    let members = ["reason", "message", "field"].into_iter();
+    members.filter_map(|name| Some((name.to_owned(), Value::from(text(name)?)))).collect::<Map<_, _>>().into()
 }

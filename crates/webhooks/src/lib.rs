@@ -19,9 +19,11 @@ pub mod limits;
 mod metrics;
 mod plugin_metrics;
 mod policy_metrics;
+mod reading;
 mod reinvoked;
 mod review;
 mod status;
+mod typed;
 
 pub use answer::{Decided, Judgement, judge};
 pub use call::{Answered, Calling, Calls, NoAnswer, NobodyCalls, too_late};

@@ -7,6 +7,9 @@ pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Bytes of an answer's body that are told where it is an error; upstream's.
 pub const ERROR_BYTES_MAX: usize = 2_048;
 
+/// Bytes of a Status that an error is told by. A longer one is told as any other body.
+pub const STATUS_BYTES_MAX: usize = 64 << 10;
+
 /// Warnings of one answer that are told, in their order. Upstream tells all until their header is full.
 pub const WARNINGS_MAX: usize = 256;
 

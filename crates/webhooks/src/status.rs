@@ -5,21 +5,21 @@
 use forebay_apimachinery::json::go_quote;
 use serde_json::Value;
 
-use crate::limits::ERROR_BYTES_MAX;
+use crate::limits::{ERROR_BYTES_MAX, STATUS_BYTES_MAX};
+use crate::typed::is_status;
 
 /// Whether what came is what was asked for.
 pub fn is_success(number: u16) -> bool {
     (200..=206).contains(&number)
 }
 
-/// Why an answer with that number is none.
+/// Why an answer with that number is none, where it does not say so itself.
 ///
-/// - `is_text`: whether it is said to be text.
-pub fn words(number: u16, body: &[u8], is_text: bool) -> String {
-    if let Some(said) = said(body) {
-        return said;
-    }
+/// - `content_type`: as it is said; text is told.
+pub fn words(number: u16, body: &[u8], content_type: &str) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(ERROR_BYTES_MAX)]);
+    let is_text =
+        content_type.is_empty() || content_type.trim_start().to_ascii_lowercase().starts_with("text/");
     let text = if is_text { text.trim() } else { "unknown" };
     let fixed = match number {
         400 => "the server rejected our request for an unknown reason",
@@ -52,9 +52,20 @@ pub fn words(number: u16, body: &[u8], is_text: bool) -> String {
     fixed.to_owned()
 }
 
-/// The message of a Status, if that is what came.
-fn said(body: &[u8]) -> Option<String> {
-    let value: Value = serde_json::from_slice(body.get(..body.len().min(64 << 10))?).ok()?;
-    let is_status = value["kind"] == "Status" && value["apiVersion"] == "v1" && value["status"] != "Success";
-    is_status.then(|| value["message"].as_str().unwrap_or_default().to_owned())
+/// What a Status says that came.
+pub struct Said {
+    pub message: String,
+    pub number: u16,
+}
+
+/// What a Status says of a failure, if that is what came. It need not say its version.
+pub fn said(body: &[u8]) -> Option<Said> {
+    let value: Value = serde_json::from_slice(body.get(..body.len().min(STATUS_BYTES_MAX))?).ok()?;
+    let version = value["apiVersion"].as_str().unwrap_or_default();
+    let is_failure =
+        value["kind"] == "Status" && matches!(version, "" | "v1") && value["status"] == "Failure";
+    (is_failure && is_status(&value)).then(|| Said {
+        message: value["message"].as_str().unwrap_or_default().to_owned(),
+        number: u16::try_from(value["code"].as_i64().unwrap_or_default().max(0)).unwrap_or(u16::MAX),
+    })
 }

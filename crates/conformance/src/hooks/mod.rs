@@ -6,8 +6,12 @@
 
 mod answers;
 mod draw;
+mod odd;
 mod run;
+mod wide;
 
 pub use answers::{ANSWERS, all as all_answers};
 pub use draw::{HookCase, HookStep, draw};
+pub use odd::{ODD, odd_answers, odd_cases};
 pub use run::{ComparedHooks, HookPair, compare};
+pub use wide::{wide_case, wide_definition};

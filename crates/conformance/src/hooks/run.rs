@@ -10,8 +10,8 @@ use forebay_rt::Clock;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::answers;
 use super::draw::{HookCase, HookStep};
+use super::{answers, odd};
 use crate::normal::{Chosen, normal};
 use crate::pair::{Answer, Pair, Peer, RawAnswer, Request};
 
@@ -19,6 +19,8 @@ use crate::pair::{Answer, Pair, Peer, RawAnswer, Request};
 const ASKED_MAX: usize = 4_000;
 /// Between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// `gen-` and what is put behind it.
+const GENERATED_BYTES: usize = 9;
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 /// By whom it is told that configurations are in force.
 const READY: &str = "ready";
@@ -49,7 +51,8 @@ impl HookPair {
     pub async fn start() -> Result<HookPair, String> {
         let (pair, ours, theirs) = (Pair::start().await?, Hook::start().await, Hook::start().await);
         for hook in [&ours, &theirs] {
-            answers::all().into_iter().for_each(|(name, answer)| hook.answers(name, answer));
+            let all = answers::all().into_iter().chain(odd::odd_answers());
+            all.into_iter().for_each(|(name, answer)| hook.answers(name, answer));
             hook.answers(READY, json!({"allowed": false, "status": {"message": READY}}));
         }
         Ok(HookPair { pair, ours, theirs })
@@ -176,6 +179,10 @@ fn told(answer: Answer, hook: &Hook) -> Answer {
     let chosen = Chosen::of(&answer.body);
     let mut answer = normal(answer, &chosen);
     replace(&mut answer.body, &hook.url());
+    // Nobody else's is the same.
+    if let Some(status) = answer.body.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("token");
+    }
     // Those that validate are asked at once.
     answer.warnings.sort();
     answer
@@ -224,7 +231,15 @@ fn replace(value: &mut Value, url: &str) {
     match value {
         Value::Object(members) => members.values_mut().for_each(|value| replace(value, url)),
         Value::Array(items) => items.iter_mut().for_each(|value| replace(value, url)),
-        Value::String(text) if text.contains(url) => *text = text.replace(url, "$HOOK"),
+        Value::String(text) => {
+            if text.contains(url) {
+                *text = text.replace(url, "$HOOK");
+            }
+            // What a server makes of a name that it may choose.
+            if let Some(at) = text.find("gen-").filter(|at| text.len() >= at + GENERATED_BYTES) {
+                text.replace_range(at..at + GENERATED_BYTES, "<gen>");
+            }
+        }
         _ => {}
     }
 }

@@ -71,8 +71,11 @@ impl<'a> View<'a> {
         let is_namespaces = served.is("", "namespaces");
         let namespace = if is_namespaces { name } else { target.namespace() };
         let catalog = context.catalog();
-        let same = catalog.iter().filter(|other| is_same(served, other)).cloned();
-        let others: Vec<Arc<Served>> = same.filter(|other| other.gvr != served.gvr).collect();
+        let same = catalog.iter().filter(|other| is_same(served, other)).chain(&*served.unserved);
+        // Where one has no such subresource it is not asked for.
+        let has = |other: &Served| subresource.is_none_or(|name| other.subresource(name).is_some());
+        let others = same.filter(|other| other.gvr != served.gvr && has(other)).cloned();
+        let others: Vec<Arc<Served>> = others.collect();
         let equivalents = others.iter().map(|other| RequestedResource {
             resource: other.gvr.clone(),
             kind: match subresource.and_then(|name| other.subresource(name)) {

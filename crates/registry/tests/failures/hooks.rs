@@ -44,7 +44,11 @@ impl Hooks {
         response["uid"] = review["request"]["uid"].clone();
         let (version, kind) = (&review["apiVersion"], &review["kind"]);
         let answer = json!({ "apiVersion": version, "kind": kind, "response": response });
-        Ok(Answered { code: 200, is_text: false, body: Bytes::from(answer.to_string()) })
+        Ok(Answered {
+            code: 200,
+            content_type: "application/json".into(),
+            body: Bytes::from(answer.to_string()),
+        })
     }
 }
 

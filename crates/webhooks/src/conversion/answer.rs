@@ -4,7 +4,7 @@
 //! metadata that it had but for labels and annotations; or what is wrong, in upstream's words, which asks for
 //! one object at a time. Never: an object that is another by its name, namespace, uid or kind.
 
-use forebay_apimachinery::json::{go_quote, weight, write_sorted};
+use forebay_apimachinery::json::{go_quote, kind_of, weight, write_sorted};
 use forebay_apimachinery::resource::split_api_version;
 use forebay_apimachinery::{Lease, Reason, Status};
 use forebay_crd::field::{Path, aggregate};
@@ -14,7 +14,8 @@ use serde_json::{Map, Value};
 use super::GROUP;
 use crate::call::{Answered, NoAnswer};
 use crate::configuration::ReviewVersion;
-use crate::status;
+use crate::reading::{Unread, read};
+use crate::typed::ReviewSort;
 
 /// What was asked of a webhook.
 pub struct AskedToConvert<'a> {
@@ -82,13 +83,21 @@ pub fn converted(
     };
     let first = of(&asked.objects[0]);
     let failed = |sort: FailureSort, why: String| sort.failure(format!("{first} failed: {why}"));
-    let review = read(url, answered, lease).map_err(|failure| match failure {
-        Unread::Why(why) => failed(FailureSort::Call, why),
-        Unread::Busy(why) => {
-            let busy = Status::new(Reason::TooManyRequests, format!("{first} failed: {why}"));
+    let answered = answered.map_err(|none| match none {
+        NoAnswer::Busy(why) => {
+            let why = format!("{first} failed: Post {}: {why}", go_quote(url));
+            let busy = Status::new(Reason::TooManyRequests, why);
             FailureSort::Call.full(busy.retry_after(retry_seconds()))
         }
-        Unread::Full(status) => FailureSort::Call.full(*status),
+        NoAnswer::Unusable(why) | NoAnswer::Unread(why) => failed(FailureSort::Call, why),
+        NoAnswer::Unreached(why) | NoAnswer::Failed(why) => {
+            failed(FailureSort::Call, format!("Post {}: {why}", go_quote(url)))
+        }
+    })?;
+    let review = read((ReviewSort::Conversion, asked.version), &answered, lease);
+    let review = review.map_err(|unread| match unread {
+        Unread::Why(why, _) => failed(FailureSort::Call, why),
+        Unread::Full(why) => FailureSort::Call.full(why),
     })?;
     let made = verify(review, asked).map_err(|why| failed(FailureSort::MalformedResponse, why))?;
     let (count, expected) = (made.len(), asked.objects.len());
@@ -105,31 +114,6 @@ pub fn converted(
         objects.push(made.map_err(|why| FailureSort::InvalidObject.failure(why))?);
     }
     Ok(objects)
-}
-
-enum Unread {
-    Why(String),
-    /// Too many wait for it to answer.
-    Busy(String),
-    Full(Box<Status>),
-}
-
-/// The tree of what came back.
-fn read(url: &str, answered: Result<Answered, NoAnswer>, lease: &Lease) -> Result<Value, Unread> {
-    let answered = answered.map_err(|none| {
-        let why = format!("Post {}: {}", go_quote(url), none.why());
-        match none {
-            NoAnswer::Busy(_) => Unread::Busy(why),
-            NoAnswer::Unreached(_) | NoAnswer::Failed(_) => Unread::Why(why),
-        }
-    })?;
-    if !status::is_success(answered.code) {
-        return Err(Unread::Why(status::words(answered.code, &answered.body, answered.is_text)));
-    }
-    let charged = lease.charge(weight::of_text(&answered.body));
-    charged.map_err(|full| Unread::Full(Box::new(full.into())))?;
-    serde_json::from_slice(&answered.body)
-        .map_err(|why| Unread::Why(format!("couldn't get version/kind; json parse error: {why}")))
 }
 
 /// The objects of the response, if it is one to this review.
@@ -166,7 +150,17 @@ fn verify(mut review: Value, asked: &AskedToConvert<'_>) -> Result<Vec<Value>, S
 ///
 /// - `of`: how what is wrong begins.
 fn restored(original: &Value, mut made: Value, to: &str, of: &str) -> Result<Value, String> {
-    if !made.is_object() || text(&made, "kind").is_empty() {
+    match &made {
+        Value::Object(_) => {}
+        Value::Null => return Err("unexpected end of JSON input".to_owned()),
+        other => {
+            let kind = kind_of(other);
+            return Err(format!(
+                "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            ));
+        }
+    }
+    if text(&made, "kind").is_empty() {
         let mut shown = Vec::new();
         write_sorted(&made, &mut shown);
         return Err(format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&shown)));

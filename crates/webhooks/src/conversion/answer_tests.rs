@@ -22,7 +22,8 @@ fn made(edit: impl FnOnce(&mut Value)) -> Value {
 }
 
 fn answer(of: Value) -> Result<Vec<Value>, String> {
-    let answered = Answered { code: 200, is_text: false, body: Bytes::from(of.to_string()) };
+    let answered =
+        Answered { code: 200, content_type: "application/json".into(), body: Bytes::from(of.to_string()) };
     judged(Ok(answered), &[original()])
 }
 
@@ -96,6 +97,11 @@ fn an_object_that_is_another_is_refused() {
         why.contains("returned invalid metadata: metadata.labels: Invalid value: \"-\": ")
     }));
     assert_eq!(answer(of_objects(vec![json!({})])), invalid("Object 'Kind' is missing in '{}'"));
+    assert_eq!(answer(of_objects(vec![Value::Null])), invalid("unexpected end of JSON input"));
+    assert_eq!(
+        answer(of_objects(vec![json!(5)])),
+        invalid("json: cannot unmarshal number into Go value of type map[string]interface {}")
+    );
 }
 
 #[test]
@@ -135,7 +141,11 @@ fn no_answer_says_why() {
         judged(Err(refused), &[original()]),
         call("Post \"https://h/c\": dial tcp 127.0.0.1:1: connect: connection refused")
     );
-    let answered = Answered { code: 404, is_text: true, body: Bytes::from_static(b"404 page not found") };
+    let answered = Answered {
+        code: 404,
+        content_type: "text/plain".into(),
+        body: Bytes::from_static(b"404 page not found"),
+    };
     assert_eq!(judged(Ok(answered), &[original()]), call("the server could not find the requested resource"));
 }
 
@@ -159,7 +169,11 @@ fn who_finds_no_room_behind_it_is_told_when_to_come_back_as_others_are() {
 fn an_answer_for_which_there_is_no_room_is_refused_as_that() {
     let lease = Lease::of_one_tree();
     let objects = vec![made(|made| made["spec"]["blob"] = "x".repeat(12 << 20).into())];
-    let answered = Answered { code: 200, is_text: false, body: Bytes::from(of_objects(objects).to_string()) };
+    let answered = Answered {
+        code: 200,
+        content_type: "application/json".into(),
+        body: Bytes::from(of_objects(objects).to_string()),
+    };
     let asked =
         AskedToConvert { version: ReviewVersion::V1, uid: "r", to: "g.io/v2", objects: &[original()] };
     // As often as it takes to fill what one tree may have.

@@ -111,14 +111,14 @@ async fn call(
         Decided::Allowed(_) | Decided::Unsupported(_) if !shown.has_object() => {
             return Err(forebay_webhooks::not_modifiable(&invocation.webhook).into());
         }
-        Decided::Unsupported(why) => return Err(CallFailure::unavailable(why)),
+        Decided::Unsupported(failure) => return Err(failure),
         Decided::Allowed(operations) => operations,
     };
     let lease = write.target.lease.clone();
     let trees = shown.trees(&lease)?;
     let Some(object) = &trees.object else { return Ok(None) };
     lease.charge(2 * json::weight::of(object)).map_err(Status::from)?;
-    let before = object.clone();
+    let mut before = object.clone();
     let noted = context.wants_object().then(|| invocation.webhook.noted_patch(&operations));
     let patched = patch::apply_made(object.clone(), operations, &lease).map_err(unapplied)?;
     let gvk = asking.view.kind_shown(write, invocation.equivalent);
@@ -126,7 +126,10 @@ async fn call(
     let served = served.as_deref().unwrap_or(&write.target.served);
     take(write, served, &gvk, patched, Unknown::Dropped, trees).await.map_err(internal)?;
     noted.into_iter().for_each(|noted| context.annotate(|| (format!("{PATCHED}{place}"), noted)));
-    let is_changed = trees.object.as_ref() != Some(&before);
+    // A null in the text that stands for nothing is no change.
+    let is_changed = trees.object.as_ref() != Some(&before) && {
+        served.kind.normalize(&mut before, &lease).is_err() || trees.object.as_ref() != Some(&before)
+    };
     shown.refreshed(write)?;
     Ok(Some(is_changed))
 }
@@ -149,6 +152,11 @@ fn internal(status: Status) -> Status {
         Reason::InternalError | Reason::RequestEntityTooLarge | Reason::TooManyRequests => status,
         // A Scale, which is judged by the time that it is taken over: nothing else is invalid here.
         Reason::Invalid => status,
-        _ => Status::internal(status.message),
+        // In the words of a decoder, which was asked for no kind.
+        _ => {
+            let why = status.message.split_once(" cannot be handled as a ");
+            let why = why.and_then(|(_, why)| why.split_once(": "));
+            Status::internal(why.map_or(&*status.message, |(_, why)| why))
+        }
     }
 }
