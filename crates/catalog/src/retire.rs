@@ -14,10 +14,8 @@ pub fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
         let Some(ending) = old.kind.ending() else { continue };
         let successor = now.iter().find(|new| new.gvr == old.gvr && new.gvk == old.gvk);
         ending.raise(match successor.filter(|new| new.kind.ending().is_some()) {
-            // What converts may do so otherwise now, and what was converted is of before.
-            Some(_) if old.converted.as_ref().is_some_and(|converted| converted.has_view()) => {
-                Ended { all: true, ..Ended::default() }
-            }
+            // What a webhook made, or makes from now on, is not what was sent until now.
+            Some(new) if is_made(old) || is_made(new) => Ended { all: true, ..Ended::default() },
             Some(new) => {
                 let gone = |label: &str| new.selectable.iter().all(|field| field.label != label);
                 let fields = old.selectable.iter().enumerate().filter(|(_, field)| gone(&field.label));
@@ -30,4 +28,9 @@ pub fn retire(before: &[Arc<Served>], now: &[Arc<Served>]) {
             None => Ended { all: true, ..Ended::default() },
         });
     }
+}
+
+/// Whether a webhook makes what is sent.
+fn is_made(served: &Served) -> bool {
+    served.converted.as_ref().is_some_and(|converted| converted.has_view())
 }

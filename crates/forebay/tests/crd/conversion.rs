@@ -214,6 +214,26 @@ async fn what_fails_to_convert_fails_lists_and_ends_watches_until_it_is_mended()
 }
 
 #[tokio::test]
+async fn watches_of_a_version_end_when_a_webhook_makes_it_from_now_on() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, &[]).await;
+    let (client, hook) = (server.admin().await, Hook::start().await);
+    hook.answers("answer", json!({ "convert": "rightly" }));
+    let with_webhook = tabs::definition(&format!("{}/c/answer", hook.url()), &hook.authority);
+    let mut without = with_webhook.clone();
+    without["spec"].as_object_mut().expect("a spec").remove("conversion");
+    client.post(CRDS, &without).await.expect(201);
+    let mut watch = client.watch(&format!("{V2}?watch=true")).await;
+    let conversion = json!({ "spec": { "conversion": with_webhook["spec"]["conversion"] } });
+    client.ask(Ask::patch(TABS, MERGE, &conversion.to_string())).await.expect(200);
+    // It sent what is stored, in which v2 has no fields.
+    watch.end().await;
+    client.post(V1, &tab("v1", "a", json!({ "hostPort": "h:1" }))).await.expect(201);
+    let mut watch = client.watch(&format!("{V2}?watch=true")).await;
+    assert_eq!(watch.event().await.object["spec"], json!({ "host": "h", "port": "1", "mode": "auto" }));
+}
+
+#[tokio::test]
 async fn an_answer_that_is_wrong_is_refused_by_every_verb() {
     let world = World::new().await;
     let client = &world.client;
