@@ -12,7 +12,7 @@ use forebay_webhooks::{Answered, Calling, Calls, NoAnswer, WebhookSort};
 use http::Uri;
 
 use crate::credentials::CredentialsOfPlugins;
-use crate::exchange::{Way, exchanged};
+use crate::exchange::{Exchange, exchanged};
 use crate::own::{self, OwnAnswer, OwnServer};
 use crate::routes::{RouteKey, Routes};
 use crate::words;
@@ -58,7 +58,7 @@ impl WebhookClient {
             return Err(NoAnswer::Unreached("it did not connect a moment ago".to_owned()));
         }
         let authorization = credential.as_ref().and_then(|known| known.authorization.as_deref());
-        let way = Way { clock: &self.clock, route: &route, url: &url, authorization };
+        let way = Exchange { clock: &self.clock, route: &route, url: &url, authorization };
         let (routes, route) = (&self.routes, &*route);
         let send = |request| async move {
             match route.pool.send(request).await {
@@ -83,7 +83,7 @@ impl WebhookClient {
         let (client, sort) = (calling.client.clone(), calling.sort);
         let key = RouteKey { client, address: None, has_others: false, sort };
         let route = self.routes.route(&key, url, None).map_err(NoAnswer::Unusable)?;
-        let way = Way { clock: &self.clock, route: &route, url, authorization: None };
+        let way = Exchange { clock: &self.clock, route: &route, url, authorization: None };
         let send = |request| async move {
             let OwnAnswer { answer, connection } = own::send(own, request).await.map_err(NoAnswer::Failed)?;
             Ok((answer, connection))

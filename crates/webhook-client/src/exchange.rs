@@ -23,7 +23,7 @@ use crate::limits::{AGAIN_MAX, AGAIN_PAUSE_MAX, PASSED_BODY_BYTES, SENT_ON_MAX};
 use crate::routes::Route;
 
 /// What a call takes its way by.
-pub struct Way<'w> {
+pub struct Exchange<'w> {
     pub clock: &'w Clock,
     pub route: &'w Route,
     pub url: &'w Uri,
@@ -39,7 +39,7 @@ pub struct Way<'w> {
 /// # Errors
 /// [`NoAnswer`].
 pub async fn exchanged<R, B, K, F>(
-    way: &Way<'_>,
+    way: &Exchange<'_>,
     calling: &Calling,
     send: impl Fn(Request<R>) -> F,
     words: impl Fn(&B::Error) -> String,
@@ -66,7 +66,7 @@ where
 
 /// The answer of who has it at last.
 async fn sent_on<R, B, K, F>(
-    way: &Way<'_>,
+    way: &Exchange<'_>,
     calling: &Calling,
     send: &impl Fn(Request<R>) -> F,
 ) -> Result<(Response<B>, K), NoAnswer>

@@ -1,8 +1,8 @@
 //! What came back, read into a review: of the right kind, in the right version, with members of the right
 //! types.
 //!
-//! In: what came back. Out: its tree, or why it is none, in the words of client-go and of Go's decoder. Never:
-//! what it says.
+//! In: what came back. Out: its tree, or why it is none, in the words of client-go and of Go's decoder.
+//! Never: what it says.
 //!
 //! Source: client-go v0.36.3 `rest/request.go` (`Into`), apimachinery v0.36.3
 //! `pkg/runtime/serializer/{json,recognizer,versioning}`.

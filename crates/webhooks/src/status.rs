@@ -53,18 +53,18 @@ pub fn words(number: u16, body: &[u8], content_type: &str) -> String {
 }
 
 /// What a Status says that came.
-pub struct Said {
+pub struct ToldStatus {
     pub message: String,
     pub number: u16,
 }
 
 /// What a Status says of a failure, if that is what came. It need not say its version.
-pub fn said(body: &[u8]) -> Option<Said> {
+pub fn said(body: &[u8]) -> Option<ToldStatus> {
     let value: Value = serde_json::from_slice(body.get(..body.len().min(STATUS_BYTES_MAX))?).ok()?;
     let version = value["apiVersion"].as_str().unwrap_or_default();
     let is_failure =
         value["kind"] == "Status" && matches!(version, "" | "v1") && value["status"] == "Failure";
-    (is_failure && is_status(&value)).then(|| Said {
+    (is_failure && is_status(&value)).then(|| ToldStatus {
         message: value["message"].as_str().unwrap_or_default().to_owned(),
         number: u16::try_from(value["code"].as_i64().unwrap_or_default().max(0)).unwrap_or(u16::MAX),
     })
