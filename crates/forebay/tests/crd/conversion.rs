@@ -225,7 +225,7 @@ async fn watches_of_a_version_end_when_a_webhook_makes_it_from_now_on() {
     client.post(CRDS, &without).await.expect(201);
     let mut watch = client.watch(&format!("{V2}?watch=true")).await;
     let conversion = json!({ "spec": { "conversion": with_webhook["spec"]["conversion"] } });
-    client.ask(Ask::patch(TABS, MERGE, &conversion.to_string())).await.expect(200);
+    client.ask(Ask::patch(TABS, MERGE, conversion.to_string())).await.expect(200);
     // It sent what is stored, in which v2 has no fields.
     watch.end().await;
     client.post(V1, &tab("v1", "a", json!({ "hostPort": "h:1" }))).await.expect(201);
