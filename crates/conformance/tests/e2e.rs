@@ -3,7 +3,7 @@
 //!
 //! In: `FOREBAY_E2E`, the program of them, and `FOREBAY_AGNHOST`, what their pods run; `cargo xtask e2e`
 //! builds and names both, and without them there is nothing to run. `FOREBAY_E2E_FOCUS` names specs by a
-//! regular expression, else it is all of sig-api-machinery and those of LimitRange; those of
+//! regular expression, else it is all of sig-api-machinery and sig-auth and those of LimitRange; those of
 //! `e2e/left-out.txt` are left out. `FOREBAY_E2E_ADDRESS` is the address of pods, in a network of the rig's
 //! own; without it those of `e2e/needs-pods.txt` are left out, too. With
 //! `FOREBAY_TEST_SERVER=kube-apiserver` upstream's own server is asked in the same rig. Out: the specs that
@@ -19,7 +19,7 @@ use forebay_conformance::Allowed;
 use forebay_scratch::Scratch;
 use serde_json::Value;
 
-const ALL: &str = r"sig-api-machinery|sig-scheduling\] LimitRange";
+const ALL: &str = r"sig-api-machinery|sig-auth|sig-scheduling\] LimitRange";
 const LEFT_OUT: &str = include_str!("../e2e/left-out.txt");
 const NEED_PODS: &str = include_str!("../e2e/needs-pods.txt");
 const ALLOWED: &str = include_str!("../allowed/e2e.txt");
