@@ -25,8 +25,13 @@ const NEED_PODS: &str = include_str!("../e2e/needs-pods.txt");
 const ALLOWED: &str = include_str!("../allowed/e2e.txt");
 /// A run of all of them takes minutes.
 const RUN_MAX: &str = "90m";
-/// As clusters are: pods have accounts, and whoever asks has roles. Other tests turn both off.
-const AS_A_CLUSTER: [&str; 2] = ["--disable-admission-plugins=", "--authorization-mode=Node,RBAC"];
+/// As kubeadm's clusters are: pods have accounts, nodes are kept to what is theirs, and whoever asks has
+/// roles. Other tests turn all of that off.
+const AS_A_CLUSTER: [&str; 3] = [
+    "--disable-admission-plugins=",
+    "--enable-admission-plugins=NodeRestriction",
+    "--authorization-mode=Node,RBAC",
+];
 /// The controllers that are our server's own, which the real manager is not to run beside it.
 const OWN: [&str; 17] = [
     "namespace-controller",
