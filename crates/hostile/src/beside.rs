@@ -206,7 +206,8 @@ fn flag(name: &str, dir: &Path, text: &str) -> Result<String, Error> {
     Ok(format!("--{name}={}", file.display()))
 }
 
-const POLICY: &str = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}";
+const POLICY: &str =
+    r#"{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"RequestResponse"}]}"#;
 
 /// - `authority`: in base64; nobody's where there is no TLS.
 fn kubeconfig(url: &str, authority: &str) -> String {
