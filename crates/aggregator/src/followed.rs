@@ -27,7 +27,7 @@ use crate::item;
 use crate::limits::{FOLLOWED_ITEM_BYTES_MAX, FOLLOWED_OBJECTS_MAX, FOLLOWED_TURN};
 use cut::{Cut, Cutting};
 pub use share::{HeldBytes, HeldShare};
-use way::{AskedElsewhere, Pieces, said};
+use way::{AskedElsewhere, Pieces};
 pub use way::{OverProxy, WayElsewhere};
 
 /// See the module's doc.
@@ -254,7 +254,7 @@ impl<W: WayElsewhere> FollowedObjects<W> {
 
     fn frame(&mut self, Frame { kind, object }: Frame) -> Input {
         if let FrameKind::Error(status) = kind {
-            return Input::StreamError(said(status, None));
+            return Input::StreamError(status.refusal(None));
         }
         let Some(revision) = object.revision().and_then(Revision::new) else { return Input::Garbled };
         match kind {
@@ -282,7 +282,7 @@ impl<W: WayElsewhere> FollowedObjects<W> {
                 Some(revision) => Input::Page { revision, next: meta.next.filter(|next| !next.is_empty()) },
                 None => Input::Garbled,
             }),
-            Part::Status(status) => Some(Input::Refused(said(status, None))),
+            Part::Status(status) => Some(Input::Refused(status.refusal(None))),
         }
     }
 

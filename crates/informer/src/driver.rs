@@ -27,7 +27,7 @@ use crate::change::{Of, Stored};
 use crate::encoding::{Came, Frames, Items, Object, Spoken};
 use crate::limits::{self, WOKEN_SPREAD};
 use crate::progress::Progress;
-use crate::refusal::{refusal, said};
+use crate::refusal::refusal;
 use crate::saved::{Loaded, Place};
 use crate::spans::Spans;
 use crate::way::Way;
@@ -291,13 +291,13 @@ impl Driver {
     fn frame(&mut self, Frame { kind, object }: Frame<Object>) -> Input {
         let Some(revision) = object.revision() else {
             return match kind {
-                FrameKind::Error(status) => Input::StreamError(said(status, None)),
+                FrameKind::Error(status) => Input::StreamError(status.refusal(None)),
                 _ => Input::Garbled,
             };
         };
         match kind {
             FrameKind::Bookmark { initial_end } => Input::Bookmark { revision, ends_state: initial_end },
-            FrameKind::Error(status) => Input::StreamError(said(status, None)),
+            FrameKind::Error(status) => Input::StreamError(status.refusal(None)),
             FrameKind::Deleted => {
                 self.current = Some(Change { key: object.key(), revision, value: None });
                 Input::Event { revision }
@@ -352,7 +352,7 @@ impl Driver {
                     None => Input::Garbled,
                 })
             }
-            Part::Status(status) => Some(Input::Refused(said(status, None))),
+            Part::Status(status) => Some(Input::Refused(status.refusal(None))),
         }
     }
 

@@ -8,9 +8,8 @@ use std::pin::pin;
 
 use forebay_client::reflector::Refusal;
 use forebay_client::wire::{Inflate, StatusFrame};
-use forebay_rt::Duration;
-use http::header::{CONTENT_ENCODING, RETRY_AFTER};
-use http::{HeaderMap, Response};
+use http::Response;
+use http::header::CONTENT_ENCODING;
 use http_body::Body as _;
 use kube::client::Body;
 
@@ -42,7 +41,7 @@ pub(crate) async fn refusal(refused: Response<Body>, way: &Way) -> Refusal {
         ..StatusFrame::default()
     });
     let code = head.status.as_u16();
-    let said = Refusal { code, ..said(status, Some(&head.headers)) };
+    let said = Refusal { code, ..status.refusal(Some(&head.headers)) };
     // With a 429 it is a slot of this request's own, which the reflector keeps.
     if let (503, Some(retry_after)) = (code, said.retry_after) {
         way.throttle.until(retry_after);
@@ -60,16 +59,4 @@ fn inflated(text: &[u8]) -> Vec<u8> {
         }
     }
     out
-}
-
-pub(crate) fn said(status: StatusFrame, headers: Option<&HeaderMap>) -> Refusal {
-    let header = headers.and_then(|headers| headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok());
-    let seconds = header.or(Some(u64::from(status.retry_after_seconds)).filter(|seconds| *seconds > 0));
-    Refusal {
-        code: status.code,
-        reason: status.reason,
-        too_large: status.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge"),
-        message: status.message,
-        retry_after: seconds.map(Duration::from_secs),
-    }
 }

@@ -12,8 +12,8 @@ use forebay_apimachinery::Caller;
 use forebay_client::reflector::{Fault, Refusal};
 use forebay_client::wire::StatusFrame;
 use forebay_proxy::{Carried, Forwarded, ProxiedAnswer, ProxyError, ProxyRoute, RequestBody};
-use forebay_rt::{Duration, Ear};
-use http::header::{ACCEPT, RETRY_AFTER, USER_AGENT};
+use forebay_rt::Ear;
+use http::header::{ACCEPT, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method};
 
 use crate::aggregator::Aggregator;
@@ -114,7 +114,7 @@ async fn asked(route: &ProxyRoute, caller: &Caller, target: &str, accept: &'stat
             let status = StatusFrame::read(&text).unwrap_or_default();
             AskedElsewhere::Refused(Refusal {
                 code: head.status.as_u16(),
-                ..said(status, Some(&head.headers))
+                ..status.refusal(Some(&head.headers))
             })
         }
         Ok(_) => AskedElsewhere::Failed(Fault::Other),
@@ -128,18 +128,5 @@ async fn asked(route: &ProxyRoute, caller: &Caller, target: &str, accept: &'stat
                 ProxyError::Redirected | ProxyError::Full => Fault::Other,
             })
         }
-    }
-}
-
-/// What a `Status` asks for.
-pub fn said(status: StatusFrame, headers: Option<&HeaderMap>) -> Refusal {
-    let header = headers.and_then(|headers| headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok());
-    let seconds = header.or(Some(u64::from(status.retry_after_seconds)).filter(|seconds| *seconds > 0));
-    Refusal {
-        code: status.code,
-        reason: status.reason,
-        too_large: status.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge"),
-        message: status.message,
-        retry_after: seconds.map(Duration::from_secs),
     }
 }

@@ -6,10 +6,15 @@
 
 use std::ops::Range;
 
+use forebay_rt::Duration;
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+
 use super::error::{WireError, garbled};
 use super::text::string;
 use super::walk::{Coming, Reached, Take, Visit, whole};
 use crate::limits::CAUSES_MAX;
+use crate::reflector::Refusal;
 
 /// A `Status`. What it does not say is empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +41,21 @@ pub struct StatusCause {
 }
 
 impl StatusFrame {
+    /// What it asks of who was refused.
+    ///
+    /// - `headers`: of an answer; a frame of a stream has none.
+    pub fn refusal(self, headers: Option<&HeaderMap>) -> Refusal {
+        let header = headers.and_then(|headers| headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok());
+        let seconds = header.or(Some(u64::from(self.retry_after_seconds)).filter(|seconds| *seconds > 0));
+        Refusal {
+            code: self.code,
+            reason: self.reason,
+            too_large: self.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge"),
+            message: self.message,
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
     /// Reads a body in JSON.
     ///
     /// # Errors
